@@ -1,4 +1,4 @@
-"""Generates substitutes for unavailable inputs, with the format and size of upstream's files, but not their contents.
+"""Generates substitutes for unavailable inputs, with the format and size of upstream's files but not their contents.
 
     python3 inputs.py [--check] GENERATOR seed=1 PARAMETER=NUMBER... > FILE
 
@@ -24,7 +24,7 @@ class Refused(Exception):
 class Random:
     """32-bit words from ChaCha with 8 rounds, keyed with the seed (little-endian, padded with zeroes)."""
 
-    BLOCKS = 256  # computed at once: big integers with a block in each 64 bits do the work of vector registers
+    BLOCKS = 256  # computed together: big integers with 64 bits per block take the place of vector registers
 
     def __init__(self, seed):
         self.words = chain.from_iterable(self._blocks(seed))
@@ -76,7 +76,7 @@ def bfs_graph(random, nodes: COUNT, degree: range(2, 65, 2)):
     """Writes the number of nodes; for each node the index of its first edge, and its number of edges; the source node; the
     number of edges; for each edge its target and weight (1 to 10).
 
-    Each node draws `degree / 2 - 1` to `degree / 2 + 1` partners, with repetition, and each edge is stored at both ends:
+    Each node draws `degree / 2 - 1` to `degree / 2 + 1` partners, with repetition, and each edge is stored at both ends, so
     nearly all nodes are reachable from any node, and their degrees differ.
     """
     below = random.below
@@ -101,11 +101,11 @@ def bfs_graph(random, nodes: COUNT, degree: range(2, 65, 2)):
     return lines(text())
 
 
-def field(least, span):
-    """Returns a generator of one number per line for each cell of a field, uniform in `[least, least + span)` millionths."""
+def field(low, span):
+    """Returns a generator of one number per line for each cell of a field, uniform in `[low, low + span)` millionths."""
 
     def cells(random, rows: EXTENT, columns: EXTENT, layers: EXTENT = 1):
-        return lines(decimal(least + random.below(span)) for _ in range(rows * columns * layers))
+        return lines(decimal(low + random.below(span)) for _ in range(rows * columns * layers))
 
     return cells
 
@@ -115,7 +115,7 @@ def random_fractions(random, count: COUNT):
 
 
 def key_list(random, count: COUNT):
-    """Writes the count, then the numbers below it, shuffled."""
+    """Writes the count, then the numbers below it in random order."""
     keys = list(range(count))
     shuffle(keys, 0, count, random)
     return lines(map(str, [count] + keys))
@@ -145,20 +145,20 @@ def tetrahedral_mesh(random, elements: COUNT):
 
     Cubes with edges of 0.1 are each split into six tetrahedra along the paths from one corner to the opposite one (Kuhn's
     triangulation), which fit together across cubes. The border downstream, in the direction of x, is the wing. Element
-    numbers are shuffled within windows, because those of mesh generators are neither in order nor random.
+    numbers are shuffled within windows, because the numbers of mesh generators are neither sequential nor random.
     """
     paths = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     cubes = -(-elements // 6)
     side = next(side for side in range(1, cubes + 1) if side**3 >= cubes)
 
     def beside(cube, axis, step):
-        """Returns the next cube along an axis; `None` at the grid's border. The grid is square, and as high as necessary."""
+        """Returns the next cube along an axis, or `None` at the grid's border. The grid is square and as high as necessary."""
         other = list(cube)
         other[axis] += step
         return other if other[axis] >= 0 and (axis == 2 or other[axis] < side) else None
 
     def element(cube, path):
-        """Returns the element of a cube along a path; `None` past the end of the mesh."""
+        """Returns the element of a cube along a path, or `None` past the end of the mesh."""
         if cube is None:
             return None
         x, y, z = cube
@@ -169,13 +169,13 @@ def tetrahedral_mesh(random, elements: COUNT):
     for start in range(0, elements, 1024):
         shuffle(order, start, min(start + 1024, elements), random)
     numbers = [0] * elements
-    for number, one in enumerate(order):
-        numbers[one] = number + 1
+    for number, index in enumerate(order):
+        numbers[index] = number + 1
 
-    def row(one):
-        place = one // 6
+    def row(tetrahedron):
+        place = tetrahedron // 6
         cube = (place % side, place // side % side, place // side // side)
-        a, b, c = paths[one % 6]
+        a, b, c = paths[tetrahedron % 6]
         above = beside(cube, a, 1)
         # Neighbour, and the axes along which the normal points up and down.
         faces = [
@@ -225,7 +225,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
     ground = [bytes(70 + random.below(noise + 1) for _ in range(period)) for _ in range(period)]
     discs = []
     for _ in range(cells):
-        # Discs do not overlap while there is room.
+        # Keeps discs apart if there is room.
         for _ in range(100):
             x, y = width // 8 + random.below(width * 3 // 4), height * 2 // 5 + random.below(height // 4)
             reach = radius + random.below(radii)
@@ -249,12 +249,12 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
         frame = bytearray(b"".join(rows[y % period] for y in range(height)))
         for x, y, radius in discs:
             x = (x + number) % width
-            for dx, dy, more in lights[radius]:
+            for dx, dy, amount in lights[radius]:
                 if 0 <= x + dx < width and 0 <= y + dy < height:
                     pixel = (y + dy) * width + x + dx
-                    frame[pixel] = min(frame[pixel] + more, 255)
+                    frame[pixel] = min(frame[pixel] + amount, 255)
         yield b"00db" + struct.pack("<I", size) + frame
-    # Offsets count from the word `movi`; each frame is a key frame.
+    # Offsets are relative to the word `movi`; each frame is a key frame.
     index = (word for number in range(frames) for word in (0x10, 4 + number * (8 + size), size))
     index = struct.pack(f"<{3 * frames}I", *index)
     yield b"idx1" + struct.pack("<I", 16 * frames)
@@ -280,7 +280,7 @@ def frames_fit(width, height, frames, **_):
 
 
 KELVIN = field(320 * MILLION, 20 * MILLION)
-# Generators, and the rule for their parameters in combination.
+# Generators, each with the rule for combinations of its parameters.
 GENERATORS = {
     "bfs-graph": (bfs_graph, None),
     "hotspot-temperature": (KELVIN, cells_fit),

@@ -1,7 +1,7 @@
 //! Throughput of the communication engine for regular and scattered accesses.
 //!
-//! Run with `cargo bench --package superstep-analysis`. `superstep-bench analysis` reports the speedup over hash maps on one
-//! thread, and the figures for a capture.
+//! Run with `cargo bench --package superstep-analysis`. `superstep-bench analysis` reports the speedup over a
+//! single-threaded version with hash maps, and the figures for a capture.
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
@@ -17,11 +17,11 @@ fn main() {
         let program = program(pattern, 3, 1 << 20);
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Elements(accesses(&program)));
-        for (kept, options) in [
+        for (results, options) in [
             ("volumes", Options::default()),
             ("everything", Options::everything()),
         ] {
-            group.bench_function(kept, |bencher| {
+            group.bench_function(results, |bencher| {
                 bencher.iter(|| black_box(engine(&program, options).map_err(|e| e.to_string())));
             });
         }

@@ -24,7 +24,7 @@ pub struct Analysis {
     pub allocations: Vec<AllocationInfo>,
     /// Copies of unwritten memory to the host, by allocation.
     pub unwritten_copies: Vec<UnwrittenCopy>,
-    /// Reason that loads of unwritten memory are unknown; `None` if they are known.
+    /// Reason why loads of unwritten memory are unknown; `None` if they are known.
     pub initialisation_unknown: Option<String>,
     /// Bounds, if the run was in situ. In that case there are no strides, access widths or details.
     pub in_situ: Option<InSitu>,
@@ -58,14 +58,15 @@ impl Analysis {
     /// Returns the grid of each launch, in units of [`Self::cta_blocks`].
     pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
         let (launches, blocks) = (self.counts.launches.iter(), self.cta_blocks());
-        launches.map(|one| blocks.grid(one.launch.grid)).collect()
+        let grids = launches.map(|counts| blocks.grid(counts.launch.grid));
+        grids.collect()
     }
 }
 
 /// Computes the counts and the communication of a capture, on all threads of the current rayon pool.
 ///
-/// Launches of all streams are analysed in the order of the host's calls. An incomplete capture ([`Capture::complete`]) is
-/// not an error: the result covers the part that exists. Fails when a chunk is damaged or names an unknown site, or when
+/// Launches of all streams are analysed in the order of the host's calls. An incomplete capture ([`Capture::complete`])
+/// is not an error: the result covers the part that exists. Fails if a chunk is damaged or names an unknown site, or if
 /// only some launches have accesses.
 pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
     analyse_within(capture, options, &MemoryLimit::none())
@@ -239,7 +240,7 @@ fn analyse_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Res
     })
 }
 
-/// Returns the reason that some of the program's writes are missing from the capture or were not analysed.
+/// Returns the reason why some of the program's writes are missing from the capture or were not analysed.
 fn unseen_writes(
     capture: &Capture,
     options: Options,
@@ -282,7 +283,7 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
             None if !place.is_empty() => place.clone(),
             None => format!("allocation #{index} of {bytes} bytes"),
         };
-        // Allocations are numbered without gaps; a larger number means damage.
+        // Allocations are numbered without gaps; a larger number indicates a damaged capture.
         if let Some(info) = all.get_mut(index) {
             *info = AllocationInfo { name, place, bytes };
         }
@@ -290,8 +291,8 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
     all
 }
 
-/// Returns whether the host may write memory of this kind without a call: variables with initial values, and memory shared
-/// with the device or with another process. Values in it that no kernel wrote came from the host.
+/// Returns whether the host can write memory of this kind without a call: variables with initial values, and memory
+/// shared with the device or with another process. Values in it that no kernel wrote came from the host.
 fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {
         AllocationKind::Managed

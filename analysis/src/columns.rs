@@ -1,4 +1,4 @@
-//! Descriptions of columns that several tables share.
+//! Descriptions of columns shared by multiple tables.
 
 pub(crate) const KERNEL: &str = "demangled name without parameters";
 pub(crate) const KERNEL_SYMBOL: &str = "mangled name";

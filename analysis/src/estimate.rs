@@ -1,14 +1,14 @@
 //! Estimates the totals of a population from a sample, with their errors.
 //!
-//! Every unit in a stratum is sampled with the same probability, independently of the others. For a given sample size, that
-//! is simple random sampling without replacement. With *N* units of which *n* were sampled, and mean *m* and variance *s*²
-//! of the observed values:
+//! Every unit in a stratum is sampled with the same probability, independently of the others. For a given sample size,
+//! that is simple random sampling without replacement. With *N* units of which *n* were sampled, and mean *m* and
+//! variance *s*² of the observed values:
 //!
 //! - estimated total: *N m*
 //! - its variance: *N*² (1 − *n*/*N*) *s*² / *n* (Cochran, *Sampling Techniques*, 3rd edition, 1977, theorem 2.2)
 //!
-//! Strata are independent: totals and variances add up. The 95% interval uses Student's distribution with Satterthwaite's
-//! degrees of freedom (Biometrics Bulletin 2, 1946).
+//! Strata are independent: totals and variances add up. The 95% interval uses Student's distribution with
+//! Satterthwaite's degrees of freedom (Biometrics Bulletin 2, 1946).
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub struct Stratum {
 pub struct Estimate {
     /// Sum of the observed values.
     pub recorded: f64,
-    /// Estimated total; `None` when no unit of some stratum was sampled.
+    /// Estimated total; `None` if some stratum has no sampled unit.
     pub total: Option<f64>,
     /// Standard error of the total; `None` when a stratum has multiple units but only one observation, which gives no
     /// variance.

@@ -1,4 +1,4 @@
-//! Tables from an in-situ run. Sums that `docs/capture/in-situ.md` calls exact are used directly; the others get bounds.
+//! Tables from an in-situ run. Sums that `docs/capture/in-situ.md` calls exact are used directly; others get bounds.
 
 use crate::communication::{
     Communication, Flow, LaunchVolume, MemoryLimit, Options, Transfer, Transfers, Volume, by_kernel,
@@ -11,27 +11,27 @@ use superstep_trace::{Backend, Bounds, Capture, CtaBlocks, FirstRead, LaunchSums
 /// Bounds for each column of a volume, equal if the column is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeBounds {
-    pub least: Volume,
-    pub most: Volume,
+    pub lower: Volume,
+    pub upper: Volume,
 }
 
 impl VolumeBounds {
-    fn exactly(volume: Volume) -> Self {
+    fn exact(volume: Volume) -> Self {
         Self {
-            least: volume,
-            most: volume,
+            lower: volume,
+            upper: volume,
         }
     }
 
     pub fn of(&self, column: impl Fn(&Volume) -> u64) -> Bounds {
         Bounds {
-            least: column(&self.least),
-            most: column(&self.most),
+            least: column(&self.lower),
+            most: column(&self.upper),
         }
     }
 }
 
-add_assign! { VolumeBounds: least, most }
+add_assign! { VolumeBounds: lower, upper }
 
 impl InSitu {
     /// Returns whether the flow and the transfers from one launch to another are exact.
@@ -53,7 +53,7 @@ pub struct InSitu {
     /// Bounds by launch, in the order of [`Communication::launches`].
     pub launches: Vec<VolumeBounds>,
     pub total: VolumeBounds,
-    /// Pairs of source and receiving launch whose flow and transfers are not exact.
+    /// Pairs of source and receiving launch with inexact flows and transfers.
     inexact: BTreeSet<(u32, u32)>,
     /// Granularity of transfer endpoints; a block is identified by its first CTA.
     pub cta_blocks: CtaBlocks,
@@ -129,8 +129,8 @@ pub(crate) fn analyse(
     let mut perhaps_local = Vec::new();
     for record in capture.launches() {
         let (number, launch) = (record.number, record.launch);
-        let nothing = || LaunchSums::new(launch.stream, launch.launch);
-        let sums = record.sums.cloned().unwrap_or_else(nothing);
+        let empty = || LaunchSums::new(launch.stream, launch.launch);
+        let sums = record.sums.cloned().unwrap_or_else(empty);
         counted.push(LaunchCounts {
             launch: launch.clone(),
             counts: counts(&sums),
@@ -197,8 +197,8 @@ pub(crate) fn analyse(
     }
     without_shadow(&mut bounds, capture);
     for bounds in &mut bounds {
-        let most = &mut bounds.most;
-        most.communicated_stored_bytes = most.communicated_stored_bytes.min(most.stored_bytes);
+        let upper = &mut bounds.upper;
+        upper.communicated_stored_bytes = upper.communicated_stored_bytes.min(upper.stored_bytes);
     }
     let is_inexact = |pair: &&(u32, u32)| {
         let read = first_read.get(pair);
@@ -229,58 +229,58 @@ pub(crate) fn analyse(
     Ok((counted, communication, in_situ))
 }
 
-/// Returns bounds for loads that may be local: such bytes may belong to `local` instead of another class, and so not be
-/// received.
+/// Returns bounds for loads that may be local: their bytes may belong to `local` instead of another class, and in that
+/// case are not received.
 fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
-    let mut bounds = VolumeBounds::exactly(volume);
-    bounds.most.local_loaded_bytes += perhaps_local;
-    let least = &mut bounds.least;
+    let mut bounds = VolumeBounds::exact(volume);
+    bounds.upper.local_loaded_bytes += perhaps_local;
+    let lower = &mut bounds.lower;
     for class in [
-        &mut least.communicated_loaded_bytes,
-        &mut least.self_loaded_bytes,
-        &mut least.input_loaded_bytes,
-        &mut least.uninitialised_loaded_bytes,
-        &mut least.unknown_loaded_bytes,
-        &mut least.received_bytes,
-        &mut least.received_count,
+        &mut lower.communicated_loaded_bytes,
+        &mut lower.self_loaded_bytes,
+        &mut lower.input_loaded_bytes,
+        &mut lower.uninitialised_loaded_bytes,
+        &mut lower.unknown_loaded_bytes,
+        &mut lower.received_bytes,
+        &mut lower.received_count,
     ] {
         *class = class.saturating_sub(perhaps_local);
     }
     bounds
 }
 
-/// Widens bounds for bytes that nothing had written before the launch: another thread may store them during the launch.
+/// Widens bounds for bytes that nothing had written before the launch: another thread might store them during it.
 fn stored_within_the_launch(bounds: &mut VolumeBounds) {
-    if bounds.most.stored_bytes > 0 {
-        bounds.least.uninitialised_loaded_bytes = 0;
-        bounds.most.unordered_loaded_bytes = bounds.most.uninitialised_loaded_bytes;
+    if bounds.upper.stored_bytes > 0 {
+        bounds.lower.uninitialised_loaded_bytes = 0;
+        bounds.upper.unordered_loaded_bytes = bounds.upper.uninitialised_loaded_bytes;
     }
 }
 
-/// Widens bounds for bytes that a launch of `ctas` CTAs wrote and another launch read, if their exact source is unknown.
+/// Widens bounds for bytes that a launch of `ctas` CTAs wrote and another launch read, if the source is uncertain.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     // A byte is received from each CTA that wrote it, and counts as a communicated store of each. One store has been
     // counted.
-    let several = |counted: u64| {
+    let additional = |counted: u64| {
         read.several_bytes
             .saturating_mul(ctas.saturating_sub(counted))
     };
     let receiver = &mut bounds[read.receiver_launch as usize];
-    let more = several(named).saturating_add(read.perhaps_again_bytes);
-    let most = &mut receiver.most;
-    most.received_bytes = most.received_bytes.saturating_add(more);
-    most.received_count = most.received_count.saturating_add(more);
-    // Bytes that the reader itself wrote in its launch were not read from the source, so they may be marked wrongly.
-    let wrongly = receiver.most.local_loaded_bytes - receiver.least.local_loaded_bytes;
+    let more = additional(named).saturating_add(read.perhaps_again_bytes);
+    let upper = &mut receiver.upper;
+    upper.received_bytes = upper.received_bytes.saturating_add(more);
+    upper.received_count = upper.received_count.saturating_add(more);
+    // Bytes that the reader itself wrote in its launch were not read from the source, so their marks may be wrong.
+    let mismarked = receiver.upper.local_loaded_bytes - receiver.lower.local_loaded_bytes;
     let source = &mut bounds[read.source_launch as usize];
-    let least = &mut source.least.communicated_stored_bytes;
-    *least = least.saturating_sub(wrongly.min(read.stored_bytes));
-    let most = &mut source.most.communicated_stored_bytes;
-    *most = most.saturating_add(several(1));
+    let lower = &mut source.lower.communicated_stored_bytes;
+    *lower = lower.saturating_sub(mismarked.min(read.stored_bytes));
+    let upper = &mut source.upper.communicated_stored_bytes;
+    *upper = upper.saturating_add(additional(1));
 }
 
-/// Widens bounds for bytes without shadow memory: they may be in any class and may have been received from each CTA of any
-/// launch, and their other writers are unknown.
+/// Widens bounds for bytes without shadow memory: they may be in any class and may have been received from each CTA of
+/// any launch, and their other writers are unknown.
 fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
     let all_loaded: u64 = (capture.launches().filter_map(|launch| launch.sums))
         .map(|sums| sums.unshadowed_loaded_bytes)
@@ -291,25 +291,25 @@ fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
         let (loaded, stored) = launch.sums.map_or((0, 0), |sums| {
             (sums.unshadowed_loaded_bytes, sums.unshadowed_stored_bytes)
         });
-        bounds.least.unknown_loaded_bytes -= loaded.min(bounds.least.unknown_loaded_bytes);
-        let unordered = match bounds.most.stored_bytes {
+        bounds.lower.unknown_loaded_bytes -= loaded.min(bounds.lower.unknown_loaded_bytes);
+        let unordered = match bounds.upper.stored_bytes {
             0 => 0,
             _ => loaded,
         };
         let [received, communicated] = [loaded, all_loaded].map(|it| it.saturating_mul(ctas));
-        let most = &mut bounds.most;
+        let upper = &mut bounds.upper;
         for (column, more) in [
-            (&mut most.communicated_loaded_bytes, loaded),
-            (&mut most.self_loaded_bytes, loaded),
-            (&mut most.input_loaded_bytes, loaded),
-            (&mut most.uninitialised_loaded_bytes, loaded),
-            (&mut most.unordered_loaded_bytes, unordered),
-            (&mut most.local_loaded_bytes, loaded),
-            (&mut most.received_bytes, received),
-            (&mut most.received_count, received),
-            (&mut most.communicated_stored_bytes, communicated),
-            (&mut most.several_writers_bytes, stored),
-            (&mut most.racing_bytes, stored),
+            (&mut upper.communicated_loaded_bytes, loaded),
+            (&mut upper.self_loaded_bytes, loaded),
+            (&mut upper.input_loaded_bytes, loaded),
+            (&mut upper.uninitialised_loaded_bytes, loaded),
+            (&mut upper.unordered_loaded_bytes, unordered),
+            (&mut upper.local_loaded_bytes, loaded),
+            (&mut upper.received_bytes, received),
+            (&mut upper.received_count, received),
+            (&mut upper.communicated_stored_bytes, communicated),
+            (&mut upper.several_writers_bytes, stored),
+            (&mut upper.racing_bytes, stored),
         ] {
             *column = column.saturating_add(more);
         }

@@ -55,7 +55,7 @@ pub struct LaunchScan<'a> {
     pub digest: LaunchDigest,
     /// Counts for the sites that were executed, in ascending order of site.
     pub sites: Vec<(SiteId, SiteCount)>,
-    /// Sums, if the run was in situ; `sites` is then empty.
+    /// Sums, if the run was in situ; in that case, `sites` is empty.
     pub sums: Option<&'a LaunchSums>,
 }
 
@@ -97,13 +97,13 @@ impl CaptureScan<'_> {
         self.launches.iter().any(|launch| launch.sums.is_some())
     }
 
-    /// Returns whether threads wait for each other through memory accesses, whose number varies between runs.
+    /// Returns whether threads wait for each other in memory, so that their number of accesses varies between runs.
     pub fn has_waits(&self) -> bool {
         self.sites.iter().any(|site| site.waits)
     }
 }
 
-struct Place<'a> {
+struct Entry<'a> {
     record: LaunchRecord<'a>,
     found: Mutex<Found>,
 }
@@ -118,30 +118,30 @@ struct Found {
 /// Reads every access in `capture`, on all cores.
 pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     let sites = capture.sites();
-    let mut nothing = Found::default();
+    let mut empty = Found::default();
     for site in sites.iter() {
-        nothing.sites.entry(site.id);
+        empty.sites.entry(site.id);
     }
-    let places: Vec<Place> = (capture.launches())
-        .map(|record| Place {
+    let entries: Vec<Entry> = (capture.launches())
+        .map(|record| Entry {
             record,
-            found: Mutex::new(nothing.clone()),
+            found: Mutex::new(empty.clone()),
         })
         .collect();
-    let chunks: Vec<_> = (places.iter())
-        .flat_map(|place| {
+    let chunks: Vec<_> = (entries.iter())
+        .flat_map(|entry| {
             (0..)
-                .zip(place.record.chunks)
-                .map(move |chunk| (place, chunk))
+                .zip(entry.record.chunks)
+                .map(move |chunk| (entry, chunk))
         })
         .collect();
     (chunks.par_iter()).try_for_each_init(
         GroupBuffer::default,
-        |buffer, (place, (number, chunk))| {
-            let mut reader = ChunkScan::new(&place.record, *number, sites, nothing.clone());
+        |buffer, (entry, (number, chunk))| {
+            let mut reader = ChunkScan::new(&entry.record, *number, sites, empty.clone());
             capture.read_chunk(chunk, buffer, |group| reader.add(group))?;
             let found = reader.finish();
-            let mut all = place.found.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = entry.found.lock().unwrap_or_else(PoisonError::into_inner);
             all.merge(found);
             Ok(())
         },
@@ -152,7 +152,7 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
         violations: Default::default(),
         digest: LaunchDigest::default(),
     };
-    for Place { record, found } in places {
+    for Entry { record, found } in entries {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         scan.launches.push(LaunchScan {
             sites: found.sites.counted().collect(),
@@ -184,7 +184,7 @@ impl<'a> ChunkScan<'a> {
         record: &'a LaunchRecord<'a>,
         number: usize,
         sites: &'a SiteTable,
-        nothing: Found,
+        empty: Found,
     ) -> Self {
         let launch = record.launch;
         Self {
@@ -195,7 +195,7 @@ impl<'a> ChunkScan<'a> {
             threads: launch.threads_per_cta(),
             resolver: record.allocations.resolver(),
             hasher: Hasher::new(record, sites),
-            found: nothing,
+            found: empty,
         }
     }
 
@@ -214,12 +214,12 @@ impl<'a> ChunkScan<'a> {
             (Some(count), Some(site)) => {
                 count.add(group);
                 if site.width_bytes != 0 && site.width_bytes != group.width_bytes {
-                    violations[UNKNOWN_SITES].note(key, group.site, || {
+                    violations[UNKNOWN_SITES].record(key, group.site, || {
                         format!("{}: {} bytes wide", access(), group.width_bytes)
                     });
                 }
             }
-            _ => violations[UNKNOWN_SITES].note(key, group.site, || {
+            _ => violations[UNKNOWN_SITES].record(key, group.site, || {
                 let launch = launch_name(sites, launch);
                 format!("{launch}: site {} is in no module's table", group.site)
             }),
@@ -227,7 +227,7 @@ impl<'a> ChunkScan<'a> {
         let last_thread =
             u64::from(group.warp) * 32 + u64::from(31 - group.mask.leading_zeros().min(31));
         if u64::from(group.cta) >= ctas || last_thread >= threads {
-            violations[OUTSIDE_GRID].note(key, group.site, || {
+            violations[OUTSIDE_GRID].record(key, group.site, || {
                 let (access, cta) = (access(), group.cta);
                 format!("{access}: CTA {cta}, thread {last_thread}, in a grid of {ctas} CTAs of {threads} threads")
             });
@@ -240,7 +240,7 @@ impl<'a> ChunkScan<'a> {
                 false => OUTSIDE_ALLOCATIONS,
             };
             let record = self.record;
-            violations[kind].note(key, group.site, || {
+            violations[kind].record(key, group.site, || {
                 let (access, cta, warp) = (access(), group.cta, group.warp);
                 let near = near(record, group, address);
                 format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) is in no live allocation, {near}")
@@ -248,7 +248,7 @@ impl<'a> ChunkScan<'a> {
         }
     }
 
-    /// Returns the first address in `group` whose access is not entirely in a live allocation.
+    /// Returns the first address in `group` with an access that is not entirely in a live allocation.
     fn outside(&mut self, group: &AccessGroup) -> Option<u64> {
         let addresses = group.active_addresses();
         let width = u64::from(group.width_bytes).max(1) - 1;
@@ -285,7 +285,7 @@ impl Found {
 /// Distance in bytes beyond which an allocation is considered unrelated to an address.
 const NEAR_BYTES: u64 = 1 << 32;
 
-/// Returns the allocation that an access outside of all was probably meant for: that of other lanes, else the nearest.
+/// Returns the allocation that an access outside all of them probably missed: that of other lanes, or the nearest one.
 fn near(record: &LaunchRecord<'_>, group: &AccessGroup, address: u64) -> String {
     let mut lanes = group.active_addresses().iter();
     if let Some(used) = lanes.find_map(|&lane| record.allocations.find(lane)) {
@@ -325,7 +325,7 @@ fn merge(violations: &mut [Violation; 4], others: [Violation; 4]) {
 }
 
 impl Violation {
-    fn note(&mut self, key: (u32, usize), site: SiteId, text: impl FnOnce() -> String) {
+    fn record(&mut self, key: (u32, usize), site: SiteId, text: impl FnOnce() -> String) {
         self.groups += 1;
         self.first.entry(site).or_insert_with(|| (key, text()));
     }

@@ -1,4 +1,4 @@
-//! Dense values by site, for the innermost loop.
+//! Values by site in dense tables, for the innermost loop.
 
 use superstep_trace::{Op, SiteId, SiteTable, TraceError};
 

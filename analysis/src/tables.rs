@@ -166,13 +166,13 @@ pub fn digest(tables: &[Table]) -> String {
     format!("{:016x}", hash.digest())
 }
 
-/// Joins each table of multiple processes into one, with the process in its first columns, and writes it.
+/// Concatenates each table of multiple processes, with the process in the first columns, and writes it.
 pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()> {
     let Some((_, first)) = parts.first() else {
         return Ok(());
     };
     for name in first.iter().map(Table::name) {
-        let of_processes = parts.iter().filter_map(|(process, tables)| {
+        let tables = parts.iter().filter_map(|(process, tables)| {
             let table = tables.iter().find(|table| table.name() == name)?;
             let rank = vec![process.rank.map(u64::from); table.rows()];
             let pid = vec![process.pid; table.rows()];
@@ -189,7 +189,7 @@ pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()
                 &rank,
             ))
         });
-        let joined: Vec<Table> = of_processes.collect();
+        let joined: Vec<Table> = tables.collect();
         for format in [Format::Csv, Format::Json] {
             let path = file(folder, name, format);
             let mut writer = Writer::create(format, &path, joined[0].batch().schema_ref())?;

@@ -1,4 +1,4 @@
-//! Tests analyses from capture to table files: event order, streams, allocations, and the files' contents.
+//! Tests of the analysis, from capture to table files: event order, streams, allocations, and the files' contents.
 
 use std::path::Path;
 use superstep_analysis::communication::Options;
@@ -43,7 +43,7 @@ fn write(folder: &Path, finish: bool) -> Capture {
     let launch_0 = capture.begin(launch(0));
     capture.chunk(&launch_0, &[warp(0, 0, ARRAY), warp(0, 1, SYMBOL)]);
     capture.chunk(&launch_0, &[warp(1, 1, ARRAY + 128)]);
-    // By number, the launch in stream 1 follows the second launch in stream 0. CTA 1 reads the bytes as CTA 0 left them.
+    // By number, the launch in stream 1 follows the second launch in stream 0. CTA 1 reads the bytes that CTA 0 wrote.
     let other = capture.at(5).begin(launch(1));
     capture.chunk(&other, &[warp(0, 1, ARRAY + 128)]);
     // CTA 0 reads them and adds to them.
@@ -58,10 +58,10 @@ fn write(folder: &Path, finish: bool) -> Capture {
     let launch_2 = capture.begin(launch(0));
     capture.chunk(&launch_2, &[warp(0, 1, ARRAY + 128)]);
     // Nothing wrote the bytes of the first two copies; the symbol has its initial value.
-    let back = CopyDirection::DeviceToHost;
-    capture.copy(back, 1, ARRAY + 256, 64);
-    capture.copy(back, 1, ARRAY + 256, 128);
-    capture.copy(back, 1, SYMBOL, 128);
+    let to_host = CopyDirection::DeviceToHost;
+    capture.copy(to_host, 1, ARRAY + 256, 64);
+    capture.copy(to_host, 1, ARRAY + 256, 128);
+    capture.copy(to_host, 1, SYMBOL, 128);
     if finish {
         capture.finish()
     } else {
@@ -105,10 +105,10 @@ fn initialisation_is_unknown_if_writes_are_missing() {
     let untraced = Gap::UntracedKernel {
         kernel: Some("_Zother".to_owned()),
     };
-    let not_all = "the capture is missing some copies";
+    let missing_copies = "the capture is missing some copies";
     for (gaps, why) in [
-        (vec![Gap::ArrayCopy], not_all),
-        (vec![Gap::GraphMemoryNode], not_all),
+        (vec![Gap::ArrayCopy], missing_copies),
+        (vec![Gap::GraphMemoryNode], missing_copies),
         (
             vec![Gap::ArrayCopy, untraced],
             "kernel _Zother was not built by Superstep; its accesses are not traced",

@@ -1,5 +1,5 @@
-//! The three steps of an analysis on many machines give the same result as one machine, for generated captures and any number of
-//! buckets.
+//! Checks that the three steps of an analysis on many machines give the same result as one machine, for generated
+//! captures and any number of buckets.
 
 use proptest::prelude::*;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn on_cluster(
     limit: &MemoryLimit,
 ) -> Result<(Analysis, usize), AnalysisError> {
     let mut rows: Vec<Row> = Vec::new();
-    // Tasks may finish in any order.
+    // Tasks can finish in any order.
     for task in tasks(capture, accesses).into_iter().rev() {
         for row in Map::new(capture.clone(), &task, buckets) {
             rows.push(row?);
@@ -64,13 +64,13 @@ enum Step {
 const BASE: u64 = 0x10_0000;
 const OPS: [Op; 4] = [Op::Load, Op::Store, Op::AtomicAdd, Op::AtomicExch];
 
-/// Generates groups at few addresses around page boundaries, so that accesses overlap.
+/// Generates groups at a few addresses around page boundaries, so that accesses overlap.
 fn any_group() -> impl Strategy<Value = AccessGroup> {
     let width = prop_oneof![8 => prop::sample::select(vec![4u32, 4, 8, 1, 2, 16]), 1 => 3u32..40, 1 => 4000u32..9000];
-    let place = (0u32..4, 0u32..2, 0u16..5, 0u64..40, 0u64..4);
+    let position = (0u32..4, 0u32..2, 0u16..5, 0u64..40, 0u64..4);
     (
         width,
-        place,
+        position,
         0u32..4,
         prop_oneof![Just(u32::MAX), 1u32..],
         any::<u64>(),
@@ -197,10 +197,10 @@ fn a_row_contains_many_accesses() {
             on_cluster(&capture, accesses / 4, buckets, &MemoryLimit::none()).unwrap();
         assert_eq!(found, want);
         // Each of the four tasks sends a packet for every 65536 records, and the rest of each bucket at the end.
-        let most = 4 * (buckets as usize + 1) + accesses as usize / 65_536;
+        let limit = 4 * (buckets as usize + 1) + accesses as usize / 65_536;
         assert!(
-            rows <= most,
-            "{rows} rows for {buckets} buckets, expected at most {most}"
+            rows <= limit,
+            "{rows} rows for {buckets} buckets, expected at most {limit}"
         );
     }
 }
@@ -219,16 +219,16 @@ fn unexpected_rows_are_errors() {
         reduce(&capture, (0, 1), &limit, &mut || Ok(rows.next())).map(drop)
     };
     assert!(outcome(rows.clone()).is_ok());
-    let wrong = |change: &dyn Fn(&mut Vec<Row>)| {
+    let fails = |change: &dyn Fn(&mut Vec<Row>)| {
         let mut rows = rows.clone();
         change(&mut rows);
         let error = outcome(rows).unwrap_err();
         assert!(matches!(error, AnalysisError::Part { .. }), "{error}");
     };
-    wrong(&|rows| rows[0].bytes.truncate(7));
-    wrong(&|rows| rows[0].bytes.truncate(100));
-    wrong(&|rows| rows[0].kind = Kind::Wide);
-    wrong(&|rows| {
+    fails(&|rows| rows[0].bytes.truncate(7));
+    fails(&|rows| rows[0].bytes.truncate(100));
+    fails(&|rows| rows[0].kind = Kind::Wide);
+    fails(&|rows| {
         // Repeats the accesses of the first launch after those of the second.
         let first = rows[0].clone();
         rows.push(first);

@@ -154,12 +154,12 @@ fn sums_reproduce_the_worked_example() {
     };
     assert_eq!((size.size_bytes, size.transfers), (4, 3));
     let degrees = |direction| {
-        let of = |bin| {
+        let entries = |bin| {
             let rows = metrics.degrees.iter();
             let mut rows = rows.filter(|row| row.direction == direction && row.bin == bin);
             rows.next().unwrap().entries
         };
-        [of(1), of(2), of(4)]
+        [entries(1), entries(2), entries(4)]
     };
     assert_eq!([degrees("out"), degrees("in")], [[1, 1, 0], [1, 1, 0]]);
     let steps: Vec<_> = (metrics.supersteps.iter())
@@ -194,9 +194,9 @@ fn captures_of_sums_have_all_tables_without_widths() {
     assert_eq!(rows("lines"), Some(0));
     assert_eq!(rows("communication-by-launch"), Some(2));
     assert_eq!(rows("bounds"), Some(0));
-    let alone = analyse(&capture, Options::default()).unwrap();
-    assert!(alone.communication.transfers.is_empty());
-    let tables = tables::tables(&alone, capture.sites(), &Settings::default()).unwrap();
+    let volumes = analyse(&capture, Options::default()).unwrap();
+    assert!(volumes.communication.transfers.is_empty());
+    let tables = tables::tables(&volumes, capture.sites(), &Settings::default()).unwrap();
     assert_eq!(tables.len(), 6, "metrics need transfers");
 }
 
@@ -207,7 +207,7 @@ fn bounds(metrics: &Metrics) -> Vec<(u32, &str, u64, u64)> {
         .collect()
 }
 
-/// Launch 1 reads 12 bytes that several of 3 CTAs wrote, and 5 bytes perhaps twice. 8 bytes loaded by launch 2 may be local.
+/// Launch 1 reads 12 bytes with multiple writers, and 5 bytes perhaps twice. 8 bytes loaded by launch 2 may be local.
 #[test]
 fn inexact_numbers_have_bounds() {
     let folder = tempfile::tempdir().unwrap();
@@ -259,7 +259,7 @@ fn inexact_numbers_have_bounds() {
     assert_eq!((stored.least, stored.most), (30, 40));
 }
 
-/// Launch 1 loads 8 bytes without shadow memory, and launch 0 stored 4 such bytes.
+/// Launch 1 loads 8 bytes without shadow memory, and launch 0 stored 4 others without it.
 #[test]
 fn bytes_without_shadow_memory_may_be_in_any_class() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! An interrupted analysis ends promptly, whatever it is doing.
+//! Checks that an analysis ends promptly when it is interrupted, in each of its phases.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use superstep_trace::{Cancellation, Capture, TraceError};
 /// One large launch: after its chunks are read, the engine works on it for a long time without reading.
 const WORDS: u64 = 1 << 21;
 
-/// Analyses a large capture, interrupts the analysis once `share` of the capture is read, and returns how long it continued.
+/// Analyses a large capture, interrupts the analysis after reading `share` of it, and returns how long it continued.
 fn interrupted_at(
     share: f64,
     stop: &'static AtomicBool,
@@ -20,13 +20,13 @@ fn interrupted_at(
     let capture = Capture::open(folder.path())
         .unwrap()
         .cancelled_by(Cancellation::by(stop));
-    let wanted = (capture.access_bytes() as f64 * share) as u64;
+    let threshold = (capture.access_bytes() as f64 * share) as u64;
     let progress = capture.progress.clone();
     let analysis = std::thread::spawn(move || {
         let result = analyse_within(&capture, Options::everything(), &MemoryLimit::none());
         (result, Instant::now())
     });
-    while progress.read_bytes() < wanted && !analysis.is_finished() {
+    while progress.read_bytes() < threshold && !analysis.is_finished() {
         std::thread::sleep(Duration::from_millis(1));
     }
     stop.store(true, Ordering::SeqCst);
@@ -40,11 +40,11 @@ fn an_interrupted_analysis_ends_within_two_seconds() {
     static READING: AtomicBool = AtomicBool::new(false);
     static WORKING: AtomicBool = AtomicBool::new(false);
     for (share, stop) in [(0.05, &READING), (1.0, &WORKING)] {
-        let (result, went_on) = interrupted_at(share, stop);
+        let (result, delay) = interrupted_at(share, stop);
         assert!(
             matches!(result, Err(AnalysisError::Trace(TraceError::Interrupted))),
             "{share} of the capture was read: {result:?}"
         );
-        assert!(went_on < Duration::from_secs(2), "{share}: {went_on:?}");
+        assert!(delay < Duration::from_secs(2), "{share}: {delay:?}");
     }
 }

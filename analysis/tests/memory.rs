@@ -1,4 +1,4 @@
-//! Memory use of an analysis with a limit, measured by its allocations.
+//! Checks the memory use of an analysis with a limit by counting its allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-fn taken(bytes: usize) {
+fn allocated(bytes: usize) {
     let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
     PEAK.fetch_max(live, Ordering::Relaxed);
 }
@@ -22,7 +22,7 @@ fn taken(bytes: usize) {
 // SAFETY: all calls are forwarded to the system allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        taken(layout.size());
+        allocated(layout.size());
         // SAFETY: the caller upholds the contract of `alloc`, which is the same for `System`.
         unsafe { System.alloc(layout) }
     }
@@ -57,7 +57,7 @@ fn one_page_with_half_of_all_accesses_stays_within_the_limit() {
     PEAK.store(0, Ordering::Relaxed);
     let within = digest(&limit);
     let peak = PEAK.load(Ordering::Relaxed) as u64;
-    // Without the per-shard limit, each transfer would take 32 bytes several times.
+    // Without the per-shard limit, each transfer would use several times 32 bytes.
     assert!(32 * within.0 > limit.bytes / 4, "{} transfers", within.0);
     assert!(
         peak < limit.bytes,

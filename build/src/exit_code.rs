@@ -15,7 +15,7 @@ macro_rules! codes {
 codes! {
     OK = 0, "ok";
     BENCHMARK_FAILED = 1, "a benchmark failed, or `compare` found a difference";
-    /// Clap's own code.
+    /// The code that clap uses.
     USAGE = 2, "the command line is wrong";
     MANIFEST = 3, "a manifest is invalid";
     FETCH = 4, "a source or an input could not be fetched, or has the wrong hash";

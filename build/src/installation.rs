@@ -14,8 +14,8 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Finds the executable's folder and the repository: [`variable::ROOT`] if set, else a folder above the executable, else
-    /// one above the working folder.
+    /// Finds the executable's folder and the repository: [`variable::ROOT`] if set, else a folder above the executable,
+    /// or else one above the working folder.
     pub fn find() -> Self {
         let executable = std::env::current_exe()
             .and_then(|path| path.canonicalize())
@@ -23,8 +23,8 @@ impl Installation {
         let binaries = executable.parent().map(Path::to_owned).unwrap_or_default();
         let from_variable = std::env::var_os(variable::ROOT).filter(|value| !value.is_empty());
         let root = (from_variable.map(PathBuf::from))
-            .or_else(|| upward(&binaries))
-            .or_else(|| upward(&std::env::current_dir().ok()?));
+            .or_else(|| find_root(&binaries))
+            .or_else(|| find_root(&std::env::current_dir().ok()?));
         Self { binaries, root }
     }
 
@@ -85,7 +85,7 @@ impl Installation {
     }
 }
 
-/// Returns the names of the files and folders in `folder`, sorted; none if it cannot be read.
+/// Returns the names of the files and folders in `folder`, sorted; empty if it cannot be read.
 pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -94,7 +94,7 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-fn upward(from: &Path) -> Option<PathBuf> {
+fn find_root(from: &Path) -> Option<PathBuf> {
     from.ancestors()
         .find(|folder| folder.join("runtime/cpu/device").is_dir() && folder.join("suites").is_dir())
         .map(Path::to_owned)

@@ -1,6 +1,6 @@
 //! Handles Ctrl-C. The first one requests an orderly shutdown: the running program is stopped, and results so far are
-//! written. If that takes longer than [`GRACE`], or on a second one, the process exits at once, which is safe because files
-//! that others read are replaced atomically.
+//! written. If that takes longer than [`GRACE`], or on a second one, the process exits immediately, which is safe
+//! because files that others read are replaced atomically.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -33,8 +33,8 @@ pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// Like [`requested`], for use after a command has failed: Ctrl-C goes to all processes in the terminal, and a command may
-/// end before the handler of this process has run.
+/// Like [`requested`], for use after a command has failed: Ctrl-C goes to all processes in the terminal, and a command
+/// can end before the handler of this process has run.
 pub fn requested_meanwhile() -> bool {
     let failed = Instant::now();
     while !requested() && failed.elapsed() < HANDLER_LATENCY {

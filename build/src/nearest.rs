@@ -1,13 +1,13 @@
 //! Suggestions for misspelt names.
 
-/// Returns ` (did you mean …?)` with the name in `known` that is most like `word`, or nothing if none is.
+/// Returns ` (did you mean …?)` with the name in `known` that is most similar to `word`, or an empty string if none is.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let scored = known
         .into_iter()
         .map(|name| (strsim::jaro(word, name), name));
     // Clap's threshold.
-    let alike = scored.filter(|(score, _)| *score > 0.7);
-    let best = alike.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let similar = scored.filter(|(score, _)| *score > 0.7);
+    let best = similar.max_by(|(a, _), (b, _)| a.total_cmp(b));
     best.map_or_else(String::new, |(_, name)| {
         format!(" (did you mean `{name}`?)")
     })

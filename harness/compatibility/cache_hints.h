@@ -1,4 +1,4 @@
-/* Scalar and vector stores with cache hints, which CUDA's headers define only for nvcc. Clang's headers have the loads and `__stwt`. */
+/* Scalar and vector stores with cache hints, which CUDA's headers define only for nvcc. Clang's headers define the loads and `__stwt`. */
 #ifndef SUPERSTEP_CACHE_HINTS_H
 #define SUPERSTEP_CACHE_HINTS_H
 

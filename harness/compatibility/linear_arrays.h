@@ -116,14 +116,14 @@ static inline cudaError_t superstep_copy_2d_from_array_async(void *to, size_t pi
     return superstep_copy_2d_from_array(to, pitch, from, x_bytes, y, width_bytes, height, kind, stream, true);
 }
 
-/* Splits consecutive bytes into rows of an array, starting at a position: the rest of a row, whole rows, and part of the last. */
+/* Splits consecutive bytes into rows of an array, starting at a position: the rest of a row, whole rows, and part of the last row. */
 template <class Copy> static inline cudaError_t superstep_in_rows(const superstep_array *array, size_t x_bytes, size_t y, size_t bytes, Copy copy) {
     for (size_t done = 0; done < bytes;) {
         if (array == nullptr || x_bytes >= array->width_bytes() || y >= array->rows()) return cudaErrorInvalidValue;
-        const size_t left = bytes - done, row = array->width_bytes();
-        const bool is_whole = x_bytes == 0 && left >= row;
-        const size_t width = is_whole ? row : row - x_bytes < left ? row - x_bytes : left;
-        const size_t height = is_whole ? left / row : 1;
+        const size_t remaining = bytes - done, row = array->width_bytes();
+        const bool is_whole = x_bytes == 0 && remaining >= row;
+        const size_t width = is_whole ? row : row - x_bytes < remaining ? row - x_bytes : remaining;
+        const size_t height = is_whole ? remaining / row : 1;
         const cudaError_t status = copy(x_bytes, y, done, width, height);
         if (status != cudaSuccess) return status;
         done += width * height;

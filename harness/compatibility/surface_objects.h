@@ -9,8 +9,8 @@ static inline cudaError_t superstep_create_surface_object(cudaSurfaceObject_t *p
     if (array == nullptr) return cudaErrorInvalidResourceHandle;
     superstep_texture_object object{};
     cudaChannelFormatDesc format{};
-    const cudaError_t known = superstep_view_of(*resource, object.view, format);
-    if (known != cudaSuccess) return known;
+    const cudaError_t status = superstep_view_of(*resource, object.view, format);
+    if (status != cudaSuccess) return status;
     object.row_used_bytes = object.view.width * superstep_element_bytes(format);
     return superstep_place_object(object, *resource, cudaTextureDesc{}, place);
 }

@@ -41,7 +41,7 @@ SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigne
 }
 
 /* Returns the weights of a plane's four texels, in 256ths: the lower and upper texel of the lower row, then those of the upper row,
- * rounded so that columns add up. */
+ * rounded so that the weights of each column add up. */
 __device__ inline int4 superstep_weigh(int plane, int x, int y) {
     const int upper = (plane * x + 128) >> 8, lower = plane - upper;
     const int first = (lower * (256 - y) + 128) >> 8, last = (upper * y + 128) >> 8;
@@ -79,7 +79,7 @@ __device__ inline int superstep_significant_bits(superstep_components components
     return components == SUPERSTEP_FLOATS ? 24 : components == SUPERSTEP_HALVES ? 11 : 0;
 }
 
-/* The weighted sum of a plane's components; for floats, in units of 2^(exponent - 138 - significant bits). */
+/* Weighted sum of a plane's components; for floats, in units of 2^(exponent - 138 - significant bits). */
 struct superstep_sum {
     long long sum;
     int exponent;          /* the largest, biased as in a float */
@@ -90,8 +90,7 @@ enum superstep_specials { SUPERSTEP_NAN = 1, SUPERSTEP_INFINITY = 2, SUPERSTEP_M
 /* The exponent of the smallest normal half, biased as in a float. Subnormal halves are filtered with fewer bits; subnormal floats are treated as 0. */
 #define SUPERSTEP_HALF_EXPONENT 113
 
-/* Adds the components with these bits. Floats are aligned to the largest exponent and keep four extra bits. `reached` has a bit for each
- * texel
+/* Adds the components with these bits. Floats are aligned to the largest exponent and keep four extra bits. `reached` has a bit for each texel
    that the filter reaches. */
 SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, unsigned int reached, superstep_components components) {
     const unsigned int infinity = 0x7f800000, sign = 0x80000000;

@@ -16,7 +16,7 @@ struct superstep_texture_object {
     unsigned int row_used_bytes;
 };
 
-/* Maximum number of objects at a time. */
+/* Maximum number of objects that exist at the same time. */
 #define SUPERSTEP_TEXTURE_OBJECTS 64
 static __constant__ superstep_texture_object superstep_texture_objects[SUPERSTEP_TEXTURE_OBJECTS];
 
@@ -106,12 +106,12 @@ static inline cudaError_t superstep_create_texture_object(cudaTextureObject_t *p
         if (texture->borderColor[i] != 0) return cudaErrorNotSupported;
     superstep_texture_object object{};
     cudaChannelFormatDesc format{};
-    const cudaError_t known = superstep_view_of(*resource, object.view, format);
-    if (known != cudaSuccess) return known;
+    const cudaError_t status = superstep_view_of(*resource, object.view, format);
+    if (status != cudaSuccess) return status;
     object.is_signed = format.f == cudaChannelFormatKindSigned;
     object.channels = format.y == 0 ? 1 : format.z == 0 ? 2 : 4;
-    const bool gives_floats = format.f == cudaChannelFormatKindFloat || (texture->readMode == cudaReadModeNormalizedFloat && format.x <= 16);
-    if (texture->filterMode == cudaFilterModeLinear && resource->resType != cudaResourceTypeLinear && !gives_floats) return cudaErrorInvalidFilterSetting;
+    const bool returns_floats = format.f == cudaChannelFormatKindFloat || (texture->readMode == cudaReadModeNormalizedFloat && format.x <= 16);
+    if (texture->filterMode == cudaFilterModeLinear && resource->resType != cudaResourceTypeLinear && !returns_floats) return cudaErrorInvalidFilterSetting;
     object.component_bytes = format.x / 8;
     if (format.f == cudaChannelFormatKindFloat) {
         if (format.x != 16 && format.x != 32) return cudaErrorNotSupported;

@@ -50,7 +50,7 @@ struct texture : textureReference {
         : textureReference(is_normalized, filter, address, sizeof(T)) {}
 };
 
-/* Binds a reference to memory. `view` has the memory's address and extents. */
+/* Binds a reference to memory. `view` contains the memory's address and extents. */
 static inline cudaError_t superstep_bind(const textureReference *reference, superstep_texture_view view, const cudaChannelFormatDesc *format) {
     /* The program may change the fields even if it passes the reference as `const`. */
     textureReference *host = const_cast<textureReference *>(reference);
@@ -72,7 +72,7 @@ static inline cudaError_t superstep_bind(const textureReference *reference, supe
     return cudaMemcpyToSymbol(symbol, &view, sizeof(view), offsetof(textureReference, superstep_view), cudaMemcpyHostToDevice);
 }
 
-/* Binds linear memory. It need not be aligned here, so the offset is always 0. */
+/* Binds linear memory, which need not be aligned here, so the offset is always 0. */
 static inline cudaError_t superstep_bind_linear(size_t *offset, const textureReference *reference, const void *data, size_t texel_bytes,
                                                 const cudaChannelFormatDesc *format, size_t bytes) {
     if (reference == nullptr || texel_bytes == 0) return cudaErrorInvalidValue;

@@ -33,7 +33,7 @@ pub fn conclude(capture: &Capture) -> i32 {
     }
 }
 
-/// Converts an error to a failure whose kind tells damaged captures, misuse and internal errors apart.
+/// Converts an error to a failure with a kind that distinguishes damaged captures, misuse and internal errors.
 pub fn failure(error: impl Into<ExportError>) -> Failure {
     let error = error.into();
     let kind = match &error {

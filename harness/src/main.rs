@@ -1,4 +1,4 @@
-//! The `superstep` command: builds, runs, verifies and reports CUDA programs traced through LLVM, and reads their captures.
+//! The `superstep` command: builds, runs, verifies and reports traced CUDA programs, and reads their captures.
 
 fn main() -> std::process::ExitCode {
     superstep_harness::main()

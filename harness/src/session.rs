@@ -1,6 +1,7 @@
-//! State shared by commands that build or run programs: the installation, the tools, the reporter, and the source of programs.
+//! State shared by commands that build or run programs: the installation, the tools, the reporter, and where programs
+//! come from.
 //!
-//! A [`Session`] either builds programs or takes them from a bundle; its callers need not know which.
+//! A [`Session`] either builds programs or takes them from a bundle; callers need not know which.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -67,7 +68,7 @@ pub struct Session {
     pub reporter: Reporter,
     pub fetch: FetchOptions,
     pub build: BuildOptions,
-    /// Builds a recording variant too, to compare with the sums of an in-situ run.
+    /// Whether to also build a recording variant, for comparison with the sums of an in-situ run.
     pub verify_in_situ: bool,
     pub bundle: Option<Bundle>,
     /// Located on first use.
@@ -175,7 +176,7 @@ impl Session {
         )?)
     }
 
-    /// Fails, before anything is written, if a build tool is missing.
+    /// Fails if a build tool is missing, before anything is written.
     pub fn check_tools(&self) -> Result<(), Failure> {
         if self.bundle.is_none() {
             self.builder()?.runtime_libraries()?;
@@ -200,7 +201,8 @@ impl Session {
         Ok(BuildIdentity { llvm, gpu_arch })
     }
 
-    /// Selects programs of `suite`, and fetches their sources and inputs. Fails if none is selected or none can be fetched.
+    /// Selects programs of `suite`, and fetches their sources and inputs. Fails if none is selected or none can be
+    /// fetched.
     pub fn fetch<'a>(
         &self,
         suite: &'a Suite,
@@ -238,8 +240,8 @@ impl Session {
             });
         }
         let (benchmarks, left_out) = choice.of(suite, self.backend())?;
-        for (name, only) in left_out {
-            let line = format!("{name}: left out; it runs only on the {only} backend");
+        for (name, backend) in left_out {
+            let line = format!("{name}: left out; it runs only on the {backend} backend");
             self.reporter.line(&line);
         }
         let _step = self.reporter.step("fetching", None);
@@ -277,7 +279,7 @@ impl Session {
         )
     }
 
-    /// Adds a program that records, if it is needed. It is built from `program` unless the bundle has it.
+    /// Adds a recording program if one is needed. It is built from `program` unless the bundle has it.
     fn with_recording(
         &self,
         mut executables: Executables,
@@ -318,20 +320,20 @@ impl Session {
     fn prepare<'a, E: Send>(
         &self,
         fetched: &Fetched<'a>,
-        take: impl Fn(&Bundle, &str) -> Result<E, Failure>,
+        unpack: impl Fn(&Bundle, &str) -> Result<E, Failure>,
         build: impl Fn(&Builder, &Program) -> Result<E, Failure> + Sync,
         finished: impl Fn(&Benchmark, &Result<E, Failure>) + Sync,
     ) -> Result<Vec<Prepared<'a, E>>, Failure> {
         if let Some(bundle) = &self.bundle {
-            let taken = |&benchmark: &&'a Benchmark| {
+            let unpacked = |&benchmark: &&'a Benchmark| {
                 let sources = bundle.info.sources.get(&benchmark.name);
                 Prepared {
                     benchmark,
-                    executables: take(bundle, &benchmark.name),
+                    executables: unpack(bundle, &benchmark.name),
                     sources: sources.cloned().unwrap_or_default(),
                 }
             };
-            return Ok(fetched.benchmarks.iter().map(taken).collect());
+            return Ok(fetched.benchmarks.iter().map(unpacked).collect());
         }
         self.check_tools()?;
         let builder = self.builder()?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
-/// Returns the width of the terminal on standard output in characters; 100 if standard output is not a terminal.
+/// Returns the width of the terminal on standard output in characters, or 100 if standard output is not a terminal.
 pub fn width() -> usize {
     comfy_table::Table::new().width().map_or(100, usize::from)
 }

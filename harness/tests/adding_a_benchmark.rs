@@ -15,7 +15,8 @@ enum Task {
     Run(String),
 }
 
-/// Parses steps: a code block after a line with only a path and a colon is a file; lines after `$` in a console block are commands.
+/// Parses steps: a code block after a line with only a path and a colon is a file; lines after `$` in a console block
+/// are commands.
 fn tasks(page: &str) -> Vec<Task> {
     let mut tasks = Vec::new();
     let mut file = None;

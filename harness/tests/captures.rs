@@ -35,7 +35,7 @@ fn info_shows_a_complete_capture() {
 }
 
 #[test]
-fn info_says_that_a_killed_programs_capture_is_incomplete() {
+fn info_reports_that_a_killed_programs_capture_is_incomplete() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), false);
     let (code, out, err) = run(superstep(folder.path()).args(["info", "capture"]));
@@ -46,7 +46,7 @@ fn info_says_that_a_killed_programs_capture_is_incomplete() {
 }
 
 #[test]
-fn a_truncated_capture_is_read_up_to_its_last_whole_chunk() {
+fn a_truncated_capture_is_read_up_to_its_last_complete_chunk() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), true);
     let path = folder.path().join("capture/stream-0.sst");
@@ -139,16 +139,16 @@ fn dump_filters_by_line_and_by_address() {
     );
     assert_eq!(groups(&["--line", "toy.cu:7"]), 8);
     assert_eq!(groups(&["--line", "other.cu:7"]), 0);
-    // One warp loads and stores the first word; all add to the word at 512.
+    // One warp loads and stores the first word; all warps add to the word at 512.
     assert_eq!(groups(&["--address", "#0+0x0"]), 4);
     assert_eq!(groups(&["--address", "#0+0x200"]), 8);
 }
 
 #[test]
-fn commands_take_the_folder_of_a_run_with_one_benchmark() {
+fn commands_accept_the_folder_of_a_run_with_one_benchmark() {
     let folder = tempfile::tempdir().unwrap();
-    let of = |name: &str| folder.path().join("run/benchmarks").join(name);
-    write_capture(&of("one").join("capture"), true);
+    let benchmark = |name: &str| folder.path().join("run/benchmarks").join(name);
+    write_capture(&benchmark("one").join("capture"), true);
     for arguments in [
         &["info", "run"][..],
         &["dump", "run"],
@@ -160,7 +160,7 @@ fn commands_take_the_folder_of_a_run_with_one_benchmark() {
         let (code, out, err) = run(superstep(folder.path()).args(arguments));
         assert_eq!(code, 0, "{arguments:?}: {out}{err}");
     }
-    write_capture(&of("two").join("capture"), true);
+    write_capture(&benchmark("two").join("capture"), true);
     let (code, _, err) = run(superstep(folder.path()).args(["info", "run"]));
     assert_eq!(code, 2, "{err}");
     let places = "benchmarks/one/capture, benchmarks/two/capture";

@@ -1,6 +1,6 @@
-//! Damaged captures: whatever the damage, each command that reads one ends in time with a documented code.
+//! Damaged captures: whatever the damage, each command that reads one exits in time with a documented code.
 //!
-//! `SUPERSTEP_DAMAGED_CAPTURES` sets their number (200 by default), `SUPERSTEP_DAMAGE_SEED` the seed.
+//! `SUPERSTEP_DAMAGED_CAPTURES` sets their number (200 by default), and `SUPERSTEP_DAMAGE_SEED` sets the seed.
 
 mod common;
 
@@ -184,11 +184,11 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn every_command_ends_in_time_with_a_documented_code() {
+fn every_command_exits_in_time_with_a_documented_code() {
     let count = number("SUPERSTEP_DAMAGED_CAPTURES", 200);
     let seed = number("SUPERSTEP_DAMAGE_SEED", 1);
-    let whole = tempfile::tempdir().unwrap();
-    write_capture(&whole.path().join("capture"));
+    let intact = tempfile::tempdir().unwrap();
+    write_capture(&intact.path().join("capture"));
     let mut commands: Vec<Vec<String>> = ["info", "dump", "verify"]
         .map(|name| vec![name.to_owned(), "capture".to_owned()])
         .into();
@@ -198,13 +198,13 @@ fn every_command_ends_in_time_with_a_documented_code() {
     }
     for command in &commands {
         let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
-        let (code, errors) = run(whole.path(), &arguments);
-        assert_eq!(code, 0, "{command:?} of the whole capture: {errors}");
+        let (code, errors) = run(intact.path(), &arguments);
+        assert_eq!(code, 0, "{command:?} of the intact capture: {errors}");
     }
     let case = |number: u64| {
         let folder = tempfile::tempdir().unwrap();
         copy(
-            &whole.path().join("capture"),
+            &intact.path().join("capture"),
             &folder.path().join("capture"),
         );
         let mut random = Random(seed << 32 | number);

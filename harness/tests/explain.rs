@@ -36,13 +36,13 @@ fn each_operation_of_the_pointers_program_is_explained() {
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_thesis_program_is_explained_as_text_and_as_json() {
-    explained("explain_path", &["suites/thesis/path/path.cu"]);
+    assert_explanations("explain_path", &["suites/thesis/path/path.cu"]);
 }
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn copies_of_a_function_show_how_they_are_called() {
-    explained(
+    assert_explanations(
         "explain_linked",
         &[
             "--flag=-rdc=true",
@@ -54,7 +54,7 @@ fn copies_of_a_function_show_how_they_are_called() {
 }
 
 /// Compares the text and JSON output of `superstep explain` with snapshots.
-fn explained(name: &str, args: &[&str]) {
+fn assert_explanations(name: &str, args: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let explain = |format: &[&str]| {
         let mut command = superstep(folder.path());

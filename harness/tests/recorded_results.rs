@@ -1,5 +1,5 @@
-//! Compares golden results with results recorded on GPUs. CI has no GPU, so this detects changes to golden results that were
-//! confirmed on a GPU.
+//! Compares golden results with results recorded on GPUs. CI has no GPU, so this detects changes to golden results that
+//! were confirmed on a GPU.
 
 use std::path::Path;
 

@@ -111,16 +111,16 @@ fn every_command_and_option_in_a_workflow_exists() {
                 for words in commands(run, "cargo xtask ") {
                     used += 1;
                     if ["suite", "run", "bundle"].contains(&words[0].as_str()) {
-                        options_exist(&file, &words[0], &words[1..]);
+                        assert_command_options(&file, &words[0], &words[1..]);
                     }
                 }
                 for words in commands(run, "/superstep\" ") {
                     used += 1;
-                    options_exist(&file, &words[0], &words[1..]);
+                    assert_command_options(&file, &words[0], &words[1..]);
                 }
                 for words in commands(run, "/superstep-bench ") {
                     used += 1;
-                    has_options(&file, bench_help(&words[0]), &words);
+                    assert_options(&file, bench_help(&words[0]), &words);
                 }
                 for script in run
                     .split_whitespace()
@@ -141,8 +141,8 @@ fn every_command_and_option_in_a_workflow_exists() {
     }
 }
 
-fn options_exist(file: &str, command: &str, words: &[String]) {
-    has_options(file, &help(&[command]), words);
+fn assert_command_options(file: &str, command: &str, words: &[String]) {
+    assert_options(file, &help(&[command]), words);
 }
 
 /// Returns the output of `superstep-bench COMMAND --help`, from the snapshots of its own tests.
@@ -154,7 +154,7 @@ fn bench_help(command: &str) -> &'static str {
     help.split("\n==== ").next().unwrap_or(help)
 }
 
-fn has_options(file: &str, help: &str, words: &[String]) {
+fn assert_options(file: &str, help: &str, words: &[String]) {
     for option in words.iter().filter(|word| word.starts_with("--")) {
         assert!(help.contains(option), "{file}: {words:?}: {option}");
     }

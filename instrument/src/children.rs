@@ -6,7 +6,7 @@ use crate::ir::{Builder, Module, Type, traits::*};
 use std::collections::HashMap;
 use superstep_trace::KernelInfo;
 
-/// Functions in the device runtime (`cuda_device_runtime_api.h`), and Superstep's replacements.
+/// Functions of the device runtime (`cuda_device_runtime_api.h`) and Superstep's replacements.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("GetParameterBuffer", "arguments"),
     ("LaunchDevice", "launch"),
@@ -40,12 +40,13 @@ fn ours(name: &str) -> Option<String> {
     Some(format!("__superstep_child_{ours}"))
 }
 
-pub fn gives_arguments(name: &str) -> bool {
+/// Whether the device-runtime function `name` returns a buffer for the arguments of a launch.
+pub fn returns_argument_buffer(name: &str) -> bool {
     name.strip_prefix(PREFIX) == Some("GetParameterBuffer")
 }
 
-/// Redirects device-runtime calls to Superstep's functions; returns whether there are any. By-value structures are passed by
-/// address: x86 passes them differently from this IR, and the functions only read them.
+/// Redirects device-runtime calls to Superstep's functions; returns whether there are any. By-value structures are
+/// passed by address: x86 passes them differently from this IR, and the functions only read them.
 pub fn lower(module: &Module) -> bool {
     let mut any = false;
     for function in module.functions() {
@@ -55,16 +56,16 @@ pub fn lower(module: &Module) -> bool {
         let replacement = module.declare(&name, function.signature());
         for call in function.callers() {
             any = true;
-            let made = Builder::before(call).call(replacement, &call.arguments());
-            call.replace_uses_with(made.value());
+            let new_call = Builder::before(call).call(replacement, &call.arguments());
+            call.replace_uses_with(new_call.value());
             call.erase();
         }
     }
     any
 }
 
-/// Runs [`lower`] and replaces each kernel's address with its 1-based number in `kernels`, by which the host launches it. A
-/// launch through an address from a variable fails.
+/// Runs [`lower`] and replaces each kernel's address with its 1-based number in `kernels`, which the host uses to
+/// launch it. A launch through an address from a variable fails.
 pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
     if !lower(module) {
         return false;

@@ -1,8 +1,9 @@
-//! Passes the trace context to callees (CUDA): kernels and the device functions that need it get two trailing parameters.
+//! Passes the trace context to callees (CUDA): kernels and the device functions that need it get two trailing
+//! parameters.
 //!
 //! The runtime appends the two arguments when it launches a kernel, so the user's source does not change. A device
-//! function gets them if it or one of its callees has a probe. Functions whose address is taken are all
-//! changed together, with every indirect call, so that pointers to them stay interchangeable.
+//! function gets them if it or one of its callees has a probe. All functions whose address is taken are changed
+//! together with all indirect calls, so that pointers to these functions stay interchangeable.
 
 use crate::ir::{Builder, Call, Function, Instruction, Module, Type, Value, traits::*};
 use crate::probe::Context;
@@ -12,13 +13,14 @@ use std::collections::{HashMap, HashSet};
 /// Map from replaced calls to their replacements.
 pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
 
-pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
+/// Returns the instruction, or the call that has replaced it.
+pub fn current<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
     let call = rebuilt.get(&instruction.value());
     call.map_or(instruction, |call| call.instruction())
 }
 
-/// Adds the parameters to the functions in `probed`, their callers, and functions that may be called indirectly. Returns
-/// each function's context, and the replaced calls.
+/// Adds the parameters to the functions in `probed`, their callers, and functions that may be called indirectly.
+/// Returns each function's context and the replaced calls.
 pub fn extend<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
@@ -32,7 +34,7 @@ pub fn extend<'m>(
             || probed.contains(f)
             || indirect && (f.is_address_taken() || calls_indirectly(f))
     };
-    let extended = leading_to(defined.iter().filter(needs).copied().collect());
+    let extended = with_callers(defined.iter().filter(needs).copied().collect());
     let extra = [Type::pointer(0), Type::int(64)];
     let (mut contexts, mut rebuilt) = (HashMap::new(), HashMap::new());
     for function in defined.into_iter().filter(|f| extended.contains(f)) {
@@ -49,7 +51,7 @@ pub fn extend<'m>(
     }
     for (function, context) in &contexts {
         for call in function.calls() {
-            // A call to an extended function still has the function's old type.
+            // A call to an extended function still has that function's old type.
             let passes_on = match call.callee().as_function() {
                 Some(callee) => contexts.contains_key(&callee),
                 None => indirect && call.is_indirect(),
@@ -63,13 +65,14 @@ pub fn extend<'m>(
 }
 
 /// Returns the functions and all their direct and transitive callers.
-pub fn leading_to<'m>(functions: HashSet<Function<'m>>) -> HashSet<Function<'m>> {
+pub fn with_callers<'m>(functions: HashSet<Function<'m>>) -> HashSet<Function<'m>> {
     reach(functions, |function| {
         function.callers().map(|call| call.parent_function())
     })
 }
 
-/// Attributes that are wrong once a function writes trace records. Pointers are captured, since the record contains the address.
+/// Attributes that no longer hold once a function writes trace records: a record contains the address, which captures
+/// the pointer.
 const PROMISES: &str = "memory nosync nofree willreturn captures nocallback";
 
 fn forget_memory_promises(function: Function) {
@@ -78,7 +81,7 @@ fn forget_memory_promises(function: Function) {
     }
 }
 
-/// Removes memory promises from all functions and calls, for the CPU backend, which adds no parameters.
+/// Removes the promises about memory from all functions and calls, for the CPU backend, which adds no parameters.
 pub fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);

@@ -1,4 +1,4 @@
-//! `--explain`: lists each memory operation, with its address space and the reasons for it.
+//! `--explain`: lists each memory operation with its address space and the reasons for that space.
 
 use crate::ir::{Module, traits::*};
 use crate::operation::{is_opaque, memory_operations};
@@ -39,8 +39,8 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
     let (mut operations, mut opaque) = (Vec::new(), 0);
     for function in module.defined_functions() {
         let name = function.name();
-        let way = copies.ways.get(&name).cloned();
-        let written = way.unwrap_or_else(|| display_name(&name));
+        let context = copies.contexts.get(&name).cloned();
+        let displayed = context.unwrap_or_else(|| display_name(&name));
         for instruction in function.instructions() {
             opaque += usize::from(allow_opaque && is_opaque(instruction));
             for operation in memory_operations(module, instruction, allow_opaque)? {
@@ -59,7 +59,7 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
                 let location = instruction.location();
                 operations.push(Explained {
                     symbol: name.clone(),
-                    function: written.clone(),
+                    function: displayed.clone(),
                     file: location.file,
                     line: location.line,
                     column: location.column,

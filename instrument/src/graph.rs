@@ -24,14 +24,14 @@ impl<'m> Flow<'m> {
         let end = blocks.len();
         let mut successors: Vec<Vec<usize>> = (blocks.iter())
             .map(|block| match block.successors() {
-                none if none.is_empty() => vec![end],
-                ways => ways.iter().map(|way| numbers[way]).collect(),
+                targets if targets.is_empty() => vec![end],
+                targets => targets.iter().map(|target| numbers[target]).collect(),
             })
             .collect();
         successors.push(Vec::new());
         let mut predecessors = vec![Vec::new(); successors.len()];
-        for (from, ways) in successors.iter().enumerate() {
-            for &to in ways {
+        for (from, targets) in successors.iter().enumerate() {
+            for &to in targets {
                 predecessors[to].push(from);
             }
         }
@@ -51,108 +51,112 @@ impl<'m> Flow<'m> {
     pub fn loops(&self) -> Vec<Loop> {
         let dominators = dominators(&self.successors, &self.predecessors, 0);
         let mut loops: HashMap<usize, HashSet<usize>> = HashMap::new();
-        for (from, ways) in self.successors.iter().enumerate() {
-            for &head in ways.iter().filter(|&&to| is_above(&dominators, to, from)) {
-                let body = reach([from], |at| match at {
-                    _ if at == head => Vec::new(),
-                    _ => self.predecessors[at].clone(),
+        for (from, targets) in self.successors.iter().enumerate() {
+            let is_back_edge = |to: &&usize| dominates(&dominators, **to, from);
+            for &head in targets.iter().filter(is_back_edge) {
+                let body = reach([from], |block| match block {
+                    _ if block == head => Vec::new(),
+                    _ => self.predecessors[block].clone(),
                 });
-                let all = loops.entry(head).or_default();
-                all.extend(body);
-                all.insert(head);
+                let blocks = loops.entry(head).or_default();
+                blocks.extend(body);
+                blocks.insert(head);
             }
         }
         let loops = loops.into_iter();
         loops.map(|(head, blocks)| Loop { head, blocks }).collect()
     }
 
-    pub fn exits(&self, of: &Loop) -> Vec<usize> {
-        let is_outside = |to: &usize| !of.blocks.contains(to);
-        let leaves = |at: &&usize| self.successors[**at].iter().any(is_outside);
-        of.blocks.iter().filter(leaves).copied().collect()
+    pub fn exits(&self, cycle: &Loop) -> Vec<usize> {
+        let is_outside = |to: &usize| !cycle.blocks.contains(to);
+        let leaves = |block: &&usize| self.successors[**block].iter().any(is_outside);
+        cycle.blocks.iter().filter(leaves).copied().collect()
     }
 
-    /// Returns the blocks that are control-dependent, directly or transitively, on the branches at the ends of the given blocks.
-    pub fn decided_by(&self, branches: impl IntoIterator<Item = usize>) -> HashSet<usize> {
+    /// Returns the blocks that are control-dependent, directly or transitively, on the branches at the ends of the
+    /// given blocks.
+    pub fn dependents(&self, branches: impl IntoIterator<Item = usize>) -> HashSet<usize> {
         let end = self.successors.len() - 1;
         let post_dominators = dominators(&self.predecessors, &self.successors, end);
         let directly = |branch: usize| {
-            let mut decided = HashSet::new();
+            let mut dependents = HashSet::new();
             if self.successors[branch].len() > 1 {
-                for &way in &self.successors[branch] {
-                    // Adds everything along this edge up to the branch's immediate post-dominator.
-                    let mut at = Some(way);
-                    while let Some(one) = at.filter(|one| Some(*one) != post_dominators[branch]) {
-                        decided.insert(one);
-                        at = post_dominators[one].filter(|next| *next != one);
+                let end = post_dominators[branch];
+                for &target in &self.successors[branch] {
+                    // Add everything along this edge up to the branch's immediate post-dominator.
+                    let mut next = Some(target);
+                    while let Some(block) = next.filter(|block| Some(*block) != end) {
+                        dependents.insert(block);
+                        next = post_dominators[block].filter(|next| *next != block);
                     }
                 }
             }
-            decided
+            dependents
         };
-        let all = reach(branches, directly);
-        all.into_iter().flat_map(directly).collect()
+        let reached = reach(branches, directly);
+        reached.into_iter().flat_map(directly).collect()
     }
 }
 
 /// Whether block `above` dominates `below`.
-fn is_above(dominators: &[Option<usize>], above: usize, below: usize) -> bool {
-    let mut at = below;
+fn dominates(dominators: &[Option<usize>], above: usize, below: usize) -> bool {
+    let mut block = below;
     loop {
-        match dominators[at] {
-            _ if at == above => return true,
-            Some(next) if next != at => at = next,
+        match dominators[block] {
+            _ if block == above => return true,
+            Some(next) if next != block => block = next,
             _ => return false,
         }
     }
 }
 
-/// Returns each block's immediate dominator; `root` for `root`, `None` for unreachable blocks (Cooper, Harvey and Kennedy).
+/// Returns each block's immediate dominator: `root` for `root`, `None` for unreachable blocks (Cooper, Harvey and
+/// Kennedy).
 fn dominators(
     successors: &[Vec<usize>],
     predecessors: &[Vec<usize>],
     root: usize,
 ) -> Vec<Option<usize>> {
     let order = postorder(successors, root);
-    let mut place = vec![usize::MAX; successors.len()];
-    for (at, &block) in order.iter().enumerate() {
-        place[block] = at;
+    let mut position = vec![usize::MAX; successors.len()];
+    for (index, &block) in order.iter().enumerate() {
+        position[block] = index;
     }
-    let mut found: Vec<Option<usize>> = vec![None; successors.len()];
-    found[root] = Some(root);
+    let mut dominators: Vec<Option<usize>> = vec![None; successors.len()];
+    dominators[root] = Some(root);
     let mut has_changed = true;
     while has_changed {
         has_changed = false;
         for &block in order.iter().rev().filter(|&&block| block != root) {
             let known = predecessors[block].iter().copied();
-            let known = known.filter(|from| found[*from].is_some());
-            let common = known.reduce(|mut one, mut other| {
-                while one != other {
-                    while place[one] < place[other] {
-                        one = found[one].unwrap_or(root);
+            let known = known.filter(|from| dominators[*from].is_some());
+            let common = known.reduce(|mut left, mut right| {
+                while left != right {
+                    while position[left] < position[right] {
+                        left = dominators[left].unwrap_or(root);
                     }
-                    while place[other] < place[one] {
-                        other = found[other].unwrap_or(root);
+                    while position[right] < position[left] {
+                        right = dominators[right].unwrap_or(root);
                     }
                 }
-                one
+                left
             });
-            has_changed |= found[block] != common;
-            found[block] = common;
+            has_changed |= dominators[block] != common;
+            dominators[block] = common;
         }
     }
-    found
+    dominators
 }
 
 fn postorder(successors: &[Vec<usize>], root: usize) -> Vec<usize> {
     let (mut order, mut seen) = (Vec::new(), HashSet::from([root]));
-    let mut open = vec![(root, 0)];
-    while let Some((block, way)) = open.pop() {
-        match successors[block].get(way) {
+    let mut stack = vec![(root, 0)];
+    while let Some((block, edge)) = stack.pop() {
+        match successors[block].get(edge) {
             Some(&next) => {
-                open.push((block, way + 1));
+                stack.push((block, edge + 1));
                 if seen.insert(next) {
-                    open.push((next, 0));
+                    stack.push((next, 0));
                 }
             }
             None => order.push(block),

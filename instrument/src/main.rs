@@ -71,8 +71,8 @@ struct Arguments {
     /// Bitcode of the probe's handler.
     #[arg(long)]
     handler: Option<PathBuf>,
-    /// Bitcode of functions that device code calls: implementations of GPU operations (CPU backend), and launches from the
-    /// device.
+    /// Bitcode of functions that device code calls: implementations of GPU operations (CPU backend), and launches from
+    /// the device.
     #[arg(long)]
     support: Option<PathBuf>,
     /// Processor to optimise for: a GPU, such as `sm_90`, or LLVM's name for an x86-64 processor.
@@ -93,7 +93,8 @@ struct Arguments {
     /// Explanation to write: why each memory operation is traced, tested or left alone (JSON).
     #[arg(long)]
     explain: Option<PathBuf>,
-    /// Pass an aggregating handler the operation in the site's four highest bits, and memory for the function's counters.
+    /// Pass an aggregating handler the operation in the site's four highest bits, and memory for the function's
+    /// counters.
     #[arg(long)]
     adds_up: bool,
     /// Print the result as IR text.
@@ -153,8 +154,9 @@ fn instrument(arguments: &Arguments, options: sites::SiteOptions) -> Result<()> 
     }
     constants::place_initial_values(&mut module);
     if arguments.at == Position::Late {
-        // Otherwise, code generation would infer spaces and merge adjacent loads after probes are inserted. String literals
-        // must be in global memory first: LLVM 22's inference breaks modules with generic ones.
+        // Otherwise, code generation would infer spaces and merge adjacent loads after probes are inserted. String
+        // literals must be moved to global memory first: LLVM 22's inference breaks modules with string literals in
+        // generic memory.
         let infer = "generic-to-nvvm,function(infer-address-spaces)";
         module.run_passes("linking the input", infer, &machine)?;
         let vectorize = "function(load-store-vectorizer)";
@@ -268,7 +270,7 @@ fn insert_probes(
             let functions = probed.chain(&barriers).map(|it| it.parent_function());
             let (contexts, rebuilt) = context::extend(module, &functions.collect());
             for operation in &mut operations {
-                operation.instruction = context::now(operation.instruction, &rebuilt);
+                operation.instruction = context::current(operation.instruction, &rebuilt);
             }
             contexts
         }
@@ -282,8 +284,8 @@ fn insert_probes(
     Ok(())
 }
 
-/// Removes device functions that no kernel reaches (mostly bodies of inlined functions), which would add sites that never
-/// run. `stage` names the preceding step.
+/// Removes device functions that no kernel reaches (usually because they were inlined), which would add sites that
+/// never run. `stage` names the preceding step.
 fn drop_unreachable_functions(
     module: &mut ir::Module,
     stage: &str,
@@ -303,10 +305,11 @@ fn finish_for_gpu(
     machine: &ir::Machine,
 ) -> Result<()> {
     if let Some(handler) = handler {
+        let max_inlined = probe::max_inlined_calls(adds_up);
         let is_handler = |name: &str| [probe::HANDLER, probe::BEGIN, probe::END].contains(&name);
-        probe::link_handler(module, handler, probe::inlined_calls(adds_up), is_handler)?;
+        probe::link_handler(module, handler, max_inlined, is_handler)?;
     }
-    // The handler's `__builtin_constant_p` can be decided after inlining; its variables become registers.
+    // The handler's `__builtin_constant_p` can be decided after inlining; the handler's variables become registers.
     let passes = if adds_up {
         "always-inline,function(sroa,lower-constant-intrinsics),globaldce"
     } else {

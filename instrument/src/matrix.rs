@@ -15,18 +15,18 @@ pub fn registers(opcode: &str, shape: Shape, part: Part, element: Element) -> us
     registers as usize
 }
 
-/// Whether a lane's part consists of whole registers, and no more than are available.
+/// Whether a lane's part consists of whole registers, and not more than are available.
 fn fits(shape: Shape, part: Part, element: Element) -> bool {
-    let most = if element == Element::F64 { 16 } else { 8 };
-    (1..=most).contains(&shape.registers(part, element))
+    let max = if element == Element::F64 { 16 } else { 8 };
+    (1..=max).contains(&shape.registers(part, element))
 }
 
-pub fn of_intrinsic(name: &str) -> Option<MatrixOperation> {
+pub fn parse_intrinsic(name: &str) -> Option<MatrixOperation> {
     let words = name.strip_prefix("llvm.nvvm.wmma.")?;
     read("wmma", words.split('.'))
 }
 
-/// Parses an opcode and its modifiers; `None` if they name another operation.
+/// Parses an opcode and its modifiers; returns `None` if they name another operation.
 pub fn read<'w>(opcode: &str, words: impl IntoIterator<Item = &'w str>) -> Option<MatrixOperation> {
     let (mut shape, mut part, mut kind) = (None, None, opcode);
     let (mut elements, mut by_columns, mut single_bits) = (Vec::new(), Vec::new(), None);
@@ -102,11 +102,11 @@ fn product(
         [d, a, b, c] => [d, a, b, c],
         [d, c] => [d, F16, F16, c],
         [F64] => [F64; 4],
-        [both @ (Bf16 | Tf32)] => [F32, both, both, F32],
-        [both @ (S8 | U8 | S4 | U4 | B1)] => [S32, both, both, S32],
+        [factor @ (Bf16 | Tf32)] => [F32, factor, factor, F32],
+        [factor @ (S8 | U8 | S4 | U4 | B1)] => [S32, factor, factor, S32],
         _ => return None,
     };
-    let agree = match (a, b) {
+    let is_consistent = match (a, b) {
         (F16, F16) => [c, d].iter().all(|sum| matches!(sum, F16 | F32)),
         (Bf16, Bf16) | (Tf32, Tf32) => (c, d) == (F32, F32),
         (F64, F64) => (c, d) == (F64, F64),
@@ -114,13 +114,13 @@ fn product(
         (S8 | U8, S8 | U8) | (S4 | U4, S4 | U4) => (c, d) == (S32, S32),
         _ => false,
     };
-    // Four lanes hold a row of A, and each has at least one register of it.
+    // A row of A is distributed over four lanes, each with at least one register.
     let lane = (32 / a.bits()).max(1);
     let fits = shape.k.is_multiple_of(4 * lane)
         && fits(shape, Part::A, a)
         && fits(shape, Part::B, b)
         && fits(shape, Part::C, c);
-    (agree && fits).then_some(Product {
+    (is_consistent && fits).then_some(Product {
         shape,
         a,
         b,

@@ -33,8 +33,9 @@ pub struct MemoryOperation<'m> {
     /// Condition of the access; unconditional if `None`.
     pub guard: Option<Guard<'m>>,
     /// Whether the instruction itself specifies a global-memory address.
-    pub says_global: bool,
-    /// Set if the warp loads or stores a matrix: `pointer` is its start, for all lanes, and the width is that of a lane's piece.
+    pub is_explicitly_global: bool,
+    /// Set if the warp loads or stores a matrix: `pointer` is its start, in all lanes, and the width is that of a
+    /// lane's piece.
     pub lines: Option<Lines<'m>>,
 }
 
@@ -60,7 +61,7 @@ impl<'m> MemoryOperation<'m> {
             width,
             offset_bytes: 0,
             guard: None,
-            says_global: false,
+            is_explicitly_global: false,
             lines: None,
         }
     }
@@ -73,7 +74,7 @@ impl<'m> MemoryOperation<'m> {
     }
 
     pub fn fact(&self, analysis: &Analysis<'m>) -> Fact {
-        if self.says_global {
+        if self.is_explicitly_global {
             Fact::Is(Space::Global)
         } else {
             analysis.fact(self.pointer)
@@ -89,8 +90,8 @@ fn unsupported(call: Call, what: &str, hint: &str) -> anyhow::Error {
     )
 }
 
-/// Prefixes, without `llvm.`, of intrinsics that take pointers but access no memory, or only shared memory, as `ldmatrix`
-/// does.
+/// Prefixes, without `llvm.`, of intrinsics that accept pointers but access no memory, or only shared memory (such as
+/// `ldmatrix`).
 const HARMLESS: &str = "assume dbg. experimental.noalias fake.use invariant. is.constant launder. lifetime. \
     nvvm.cp.async.bulk.prefetch.L2 nvvm.getctarank nvvm.isspacep. nvvm.ldmatrix. nvvm.mapa \
     nvvm.mbarrier nvvm.prefetch nvvm.stmatrix. objectsize prefetch ptr.annotation ptrmask \
@@ -104,18 +105,18 @@ pub fn memory_operations<'m>(
     allow_opaque_assembly: bool,
 ) -> Result<Vec<MemoryOperation<'m>>> {
     let bytes_of = |value: Value| Width::Fixed(module.store_size_bytes(value.ty()) as u32);
-    let one = |pointer: u32, op, value: Value| {
+    let single = |pointer: u32, op, value: Value| {
         let pointer = instruction.operand(pointer);
         Ok(vec![MemoryOperation::new(pointer, op, bytes_of(value))])
     };
     match instruction.get_opcode() {
-        Load => one(0, Op::Load, instruction.value()),
-        Store => one(1, Op::Store, instruction.operand(0)),
+        Load => single(0, Op::Load, instruction.value()),
+        Store => single(1, Op::Store, instruction.operand(0)),
         AtomicRMW => {
             let op = atomic_op(instruction.get_atomic_rmw_bin_op());
-            one(0, op, instruction.operand(1))
+            single(0, op, instruction.operand(1))
         }
-        AtomicCmpXchg => one(0, Op::AtomicCas, instruction.operand(1)),
+        AtomicCmpXchg => single(0, Op::AtomicCas, instruction.operand(1)),
         _ => match instruction.as_call() {
             Some(call) => call_operations(module, call, allow_opaque_assembly),
             None => Ok(Vec::new()),
@@ -156,8 +157,8 @@ pub fn is_opaque(instruction: Instruction) -> bool {
     })
 }
 
-/// Returns the loads of a call's by-value arguments: Clang passes the original's address where it can, and code generation
-/// copies from there.
+/// Returns the loads of a call's by-value arguments: Clang passes the original's address where it can, and code
+/// generation copies from that address.
 fn copied_arguments<'m>(module: &Module, call: Call<'m>) -> Vec<MemoryOperation<'m>> {
     (0..)
         .zip(call.arguments())
@@ -176,14 +177,14 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
         Some(bytes) => Width::Fixed(u32::try_from(bytes).unwrap_or(u32::MAX)),
         None => Width::Varies(value),
     };
-    // Some pointer types name another address space.
+    // The types of some pointers specify another address space.
     let may_be_global = |a: &Value| {
         a.ty().pointers() > 0 && !(a.ty().is_pointer_type() && a.ty().address_space() > 1)
     };
     let result_bytes = || Width::Fixed(module.store_size_bytes(call.ty()) as u32);
     let is = |prefix: &str| name.starts_with(prefix);
-    let plain = name.strip_prefix("llvm.").unwrap_or(name);
-    let is_harmless = HARMLESS.split(' ').any(|prefix| plain.starts_with(prefix));
+    let suffix = name.strip_prefix("llvm.").unwrap_or(name);
+    let is_harmless = HARMLESS.split(' ').any(|prefix| suffix.starts_with(prefix));
     let mut found = if is("llvm.memcpy.") || is("llvm.memmove.") {
         let width = length(arguments[2]);
         let load = access(arguments[1], Op::Load, width);
@@ -199,7 +200,7 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
     } else if is("llvm.nvvm.cp.async.ca.shared.global.")
         || is("llvm.nvvm.cp.async.cg.shared.global.")
     {
-        // The optional third argument is the number of bytes read; the rest is filled with zeros.
+        // The optional third argument is the number of bytes read; the remaining bytes are filled with zeros.
         let width = match arguments.get(2) {
             Some(bytes) => length(*bytes),
             None => {
@@ -208,7 +209,7 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
             }
         };
         vec![access(arguments[1], Op::Load, width)]
-    } else if let Some(operation) = crate::matrix::of_intrinsic(name) {
+    } else if let Some(operation) = crate::matrix::parse_intrinsic(name) {
         let stride = (arguments.last().copied()).filter(|_| name.contains(".stride."));
         let (op, tile) = match operation {
             MatrixOperation::Load(tile) => (Op::Load, tile),
@@ -244,13 +245,13 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
     Ok(found)
 }
 
-/// Returns the bytes of a masked load up to its last enabled element; `None` if the mask is not constant. The vectorizer
-/// makes such loads from adjacent loads with a gap, which the device loads too.
+/// Returns the size of a masked load up to its last enabled element, or `None` if the mask is not constant. The
+/// vectorizer creates masked loads from adjacent loads with a gap, and the device loads the gap too.
 fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
     let mask = call.arguments().get(1)?.operands().into_iter();
-    let wanted: Option<Vec<u64>> = mask.map(|lane| lane.constant_integer()).collect();
-    let wanted = wanted?;
-    let elements = wanted.iter().rposition(|lane| *lane != 0)? as u64 + 1;
+    let enabled: Option<Vec<u64>> = mask.map(|lane| lane.constant_integer()).collect();
+    let last = enabled?.iter().rposition(|lane| *lane != 0)?;
+    let elements = last as u64 + 1;
     let bytes = elements * module.store_size_bytes(call.ty().element());
     u32::try_from(bytes).ok()
 }

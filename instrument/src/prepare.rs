@@ -30,14 +30,14 @@ pub struct Prepare {
     print: bool,
 }
 
-/// Annotation that `harness/compatibility/old_cuda.h` gives kernels with `__cluster_dims__`, with the dimensions.
+/// Annotation with the dimensions that `harness/compatibility/old_cuda.h` adds to kernels with `__cluster_dims__`.
 const CLUSTER: &str = "superstep-cluster";
 
 /// LLVM's attribute for the three dimensions of a kernel's clusters.
 pub const CLUSTER_DIMENSIONS: &str = "nvvm.cluster_dim";
 
-/// Sets the cluster dimensions of each kernel. Clang parses `__cluster_dims__`, but ignores it for NVIDIA GPUs.
-fn name_clusters(module: &ir::Module) {
+/// Sets the cluster dimensions of each kernel. Clang parses `__cluster_dims__` but ignores it for NVIDIA GPUs.
+fn set_cluster_dimensions(module: &ir::Module) {
     for annotation in module.annotations() {
         let kernel = annotation.value.as_function();
         if let Some(kernel) = kernel.filter(|_| annotation.text == CLUSTER) {
@@ -50,8 +50,8 @@ fn name_clusters(module: &ir::Module) {
 const HEAP: &str = "malloc free _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZdlPv _ZdaPv _ZdlPvm \
     _ZdaPvm";
 
-/// Preserves device-heap allocations. LLVM removes memory that a function allocates and frees, along with all stores to it;
-/// nvcc does not.
+/// Preserves device-heap allocations. If a function frees the memory that it allocates, LLVM removes the allocation and
+/// all stores to it; nvcc does not.
 fn keep_heap(module: &ir::Module) {
     for function in HEAP.split(' ').filter_map(|name| module.function(name)) {
         function.set_attribute("nobuiltin");
@@ -67,14 +67,15 @@ impl Prepare {
         ir::discard_names();
         assembly::declare(&module);
         ir::round_roots(!self.inexact_roots);
-        name_clusters(&module);
+        set_cluster_dimensions(&module);
         keep_heap(&module);
         constants::place(&mut module);
         module.delete_unused(ir::ANNOTATIONS);
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;
         assembly::drop_unused(&module);
-        // The front end gets a flag that forbids lookup tables for `switch`, which nvcc does not generate. Code generation may use jump tables.
+        // The front end gets a flag that forbids lookup tables for `switch`, which nvcc does not generate. Code
+        // generation may use jump tables.
         for function in module.defined_functions() {
             function.remove_string_attributes(|name| name == "no-jump-tables");
         }

@@ -12,19 +12,19 @@ use superstep_trace::{Backend, Op, SiteId};
 
 /// The handler's function for accesses.
 pub const HANDLER: &str = "__superstep_probe_access";
-/// Further functions of an aggregating handler, called at the start and at each end of a function.
+/// Additional functions of an aggregating handler, called at the start and at each end of a function.
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
 /// Number of 64-bit counters that a function keeps for an aggregating handler.
-const OWN_WORDS: usize = 24;
+const COUNTER_WORDS: usize = 24;
 /// Wrapper around the handler for addresses that must be tested and widths that may be zero.
 pub const TESTED: &str = "superstep.probe_access_tested";
 /// CPU runtime function that tests whether an address is in device memory.
 pub const CPU_TEST: &str = "__superstep_is_global";
 
-/// Returns the maximum number of calls in a function for which the handler is inlined. Fifty inlined calls make a megabyte
-/// of PTX, which takes ptxas minutes; the inlined part of an aggregating handler is short.
-pub fn inlined_calls(adds_up: bool) -> usize {
+/// Returns the maximum number of calls in a function for which the handler is inlined. Fifty inlined calls produce a
+/// megabyte of PTX, which takes ptxas minutes; the inlined part of an aggregating handler is short.
+pub fn max_inlined_calls(adds_up: bool) -> usize {
     if adds_up { 127 } else { 31 }
 }
 
@@ -35,11 +35,11 @@ fn no_context<'m>() -> Context<'m> {
     [Type::pointer(0).null(), Type::int(64).constant(0)]
 }
 
-/// Bit position of the operation in the site that an aggregating handler gets.
+/// Bit position of the operation in the site that is passed to an aggregating handler.
 const OPERATION_SHIFT: u32 = 28;
 
-/// Inserts a handler call before each operation. `contexts` contains the context of each function. An aggregating handler
-/// gets the operation in the site's highest bits, and the function's counters.
+/// Inserts a handler call before each operation. `contexts` contains the context of each function. An aggregating
+/// handler receives the operation in the site's highest bits, and the function's counters.
 pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
@@ -54,7 +54,7 @@ pub fn insert<'m>(
     }
     let handler = module.declare(HANDLER, signature);
     let mut guarded = None;
-    let mut places = HashMap::new();
+    let mut counters = HashMap::new();
     for traced in operations {
         let builder = Builder::before(traced.instruction);
         let Some(access) = access(module, &builder, traced)? else {
@@ -71,8 +71,8 @@ pub fn insert<'m>(
         let mut arguments = context.to_vec();
         arguments.extend([site, access.address, access.width_bytes]);
         if adds_up {
-            let place = || insert_own_place(module, function, context);
-            arguments.push(*places.entry(function).or_insert_with(place));
+            let insert = || insert_counters(module, function, context);
+            arguments.push(*counters.entry(function).or_insert_with(insert));
         }
         if traced.tested || access.may_be_empty {
             let guarded = *guarded.get_or_insert_with(|| define_guarded(module, handler, backend));
@@ -89,7 +89,7 @@ pub fn insert<'m>(
     Ok(())
 }
 
-/// Marks in the trace that a thread has passed a grid barrier, after each of these CTA barriers.
+/// Inserts code after each of these CTA barriers that marks in the trace that a thread has passed a grid barrier.
 pub fn mark_grid_barriers<'m>(
     module: &'m Module,
     barriers: &HashSet<Instruction<'m>>,
@@ -100,15 +100,16 @@ pub fn mark_grid_barriers<'m>(
     for barrier in barriers {
         let context = contexts.get(&barrier.parent_function()).copied();
         let [pointer, launch] = context.unwrap_or_else(no_context);
-        let nowhere = Type::pointer(0).null();
-        let arguments = [pointer, launch, site, nowhere, i32t.constant(0)];
-        let after = barrier.next().expect("a barrier is no terminator");
+        let null = Type::pointer(0).null();
+        let arguments = [pointer, launch, site, null, i32t.constant(0)];
+        let after = barrier.next().expect("a barrier is not a terminator");
         Builder::before(after).call_named(module, HANDLER, Type::void(), &arguments);
     }
 }
 
-/// Adds a function's counters, which the handler initialises, and passes them to the handler wherever the function ends.
-fn insert_own_place<'m>(
+/// Adds a function's counters, which the handler initialises, and passes them to the handler wherever the function
+/// ends.
+fn insert_counters<'m>(
     module: &'m Module,
     function: Function<'m>,
     context: Context<'m>,
@@ -120,16 +121,16 @@ fn insert_own_place<'m>(
         })
         .collect();
     let at_entry = Builder::at_entry(function);
-    let place = at_entry.alloca(Type::int(64).array(OWN_WORDS)).value();
-    let arguments = [context[0], context[1], place];
+    let counters = at_entry.alloca(Type::int(64).array(COUNTER_WORDS));
+    let arguments = [context[0], context[1], counters.value()];
     at_entry.call_named(module, BEGIN, Type::void(), &arguments);
     for last in ends {
         Builder::before(last).call_named(module, END, Type::void(), &arguments);
     }
-    place
+    counters.value()
 }
 
-/// Whether a call may end the thread, with PTX's `exit`.
+/// Whether a call may end the thread with PTX's `exit`.
 fn ends_thread(call: Call) -> bool {
     let assembly = call.callee().inline_assembly();
     call.function_name() == "llvm.nvvm.exit"
@@ -147,8 +148,8 @@ pub struct Access<'m> {
     pub may_be_empty: bool,
 }
 
-/// Computes an access at the builder's position. The analysis's result is outdated, because
-/// `context::extend` has replaced parameters and calls.
+/// Computes an access at the builder's position. The result of the analysis is outdated, because `context::extend` has
+/// replaced parameters and calls.
 pub fn access<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
@@ -164,8 +165,8 @@ pub fn access<'m>(
     };
     if let Some(Guard { value, zero }) = operation.guard {
         let predicate = if zero { EQ } else { NE };
-        let holds = builder.compare(predicate, value, value.ty().constant(0));
-        width_bytes = builder.select(holds, width_bytes, Type::int(32).constant(0));
+        let is_executed = builder.compare(predicate, value, value.ty().constant(0));
+        width_bytes = builder.select(is_executed, width_bytes, Type::int(32).constant(0));
     }
     let mut address = builder.to_generic(operation.pointer);
     if operation.offset_bytes != 0 {
@@ -182,18 +183,18 @@ pub fn access<'m>(
     }))
 }
 
-/// Links a handler's file. Functions for which `is_handler` holds are inlined, except into functions with more than `most`
-/// calls to one.
+/// Links a handler's file. Functions for which `is_handler` is true are inlined, except into functions that call one of
+/// them more than `max_calls` times.
 pub fn link_handler(
     module: &mut Module,
     file: &Path,
-    most: usize,
+    max_calls: usize,
     is_handler: impl Fn(&str) -> bool,
 ) -> Result<()> {
     // Linked functions come after the existing ones.
-    let own = module.defined_functions().len();
+    let existing = module.defined_functions().len();
     module.link("inserting the calls", file, |_| {})?;
-    for function in module.defined_functions().into_iter().skip(own) {
+    for function in module.defined_functions().into_iter().skip(existing) {
         let name = function.name();
         if name == crate::defined::GROUP {
             continue;
@@ -202,18 +203,18 @@ pub fn link_handler(
         if is_handler(&name) {
             function.remove_attribute("noinline");
             function.set_attribute("alwaysinline");
-            keep_calls_in_crowded_functions(function, most);
+            keep_calls_in_crowded_functions(function, max_calls);
         }
     }
     Ok(())
 }
 
-fn keep_calls_in_crowded_functions(handler: Function, most: usize) {
+fn keep_calls_in_crowded_functions(handler: Function, max_calls: usize) {
     let mut calls: HashMap<Function, Vec<Call>> = HashMap::new();
     for call in handler.callers() {
         calls.entry(call.parent_function()).or_default().push(call);
     }
-    let crowded = calls.into_values().filter(|calls| calls.len() > most);
+    let crowded = calls.into_values().filter(|calls| calls.len() > max_calls);
     crowded
         .flatten()
         .for_each(|call| call.set_attribute("noinline"));
@@ -225,9 +226,9 @@ fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>)
     let number = |value: u32| long.constant(u64::from(value));
     let lane = module.intrinsic("llvm.nvvm.read.ptx.sreg.laneid", &[]);
     let lane = builder.cast(Opcode::ZExt, builder.call(lane, &[]).value(), long);
-    let place = builder.binary(Opcode::Mul, lane, number(tile.piece_bytes()));
-    let line = builder.binary(Opcode::UDiv, place, number(tile.line_bytes()));
-    let inside = builder.binary(Opcode::URem, place, number(tile.line_bytes()));
+    let position = builder.binary(Opcode::Mul, lane, number(tile.piece_bytes()));
+    let line = builder.binary(Opcode::UDiv, position, number(tile.line_bytes()));
+    let in_line = builder.binary(Opcode::URem, position, number(tile.line_bytes()));
     let stride = match stride {
         Some(stride) => builder.resize(stride, 64, false),
         None => number(tile.line()),
@@ -235,7 +236,7 @@ fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>)
     let bits = builder.binary(Opcode::Mul, stride, number(tile.element.bits()));
     let bytes = builder.binary(Opcode::LShr, bits, number(3));
     let before = builder.binary(Opcode::Mul, line, bytes);
-    builder.binary(Opcode::Add, before, inside)
+    builder.binary(Opcode::Add, before, in_line)
 }
 
 /// Converts a length to 32 bits, saturating at 4 GiB - 1.
@@ -246,8 +247,8 @@ fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
     }
     let largest = length.ty().constant(u64::from(u32::MAX));
     let fits = builder.compare(ULT, length, largest);
-    let limited = builder.select(fits, length, largest);
-    builder.cast(Opcode::Trunc, limited, i32t)
+    let clamped = builder.select(fits, length, largest);
+    builder.cast(Opcode::Trunc, clamped, i32t)
 }
 
 /// Defines `if (width != 0 && (!test || is_global(address))) handler(…)` as a function, which is inlined later.
@@ -256,20 +257,20 @@ fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backen
     let function = module.add_function(TESTED, signature);
     function.make_internal();
     function.set_attribute("alwaysinline");
-    let [check, ask, trace, done] =
-        ["check", "ask", "trace", "done"].map(|name| function.append_block(name));
+    let [check, test, trace, done] =
+        ["check", "test", "trace", "done"].map(|name| function.append_block(name));
     let arguments = function.parameters();
     let (address, width, test_it) = (arguments[3], arguments[4], arguments[arguments.len() - 1]);
 
     let b = Builder::at_end(check);
     let empty = b.compare(EQ, width, Type::int(32).constant(0));
-    b.branch_if(empty, done, ask);
+    b.branch_if(empty, done, test);
 
-    let b = Builder::at_end(ask);
+    let b = Builder::at_end(test);
     let is_global = match backend {
         Backend::Cuda => {
-            let test = module.intrinsic("llvm.nvvm.isspacep.global", &[]);
-            b.call(test, &[address]).value()
+            let intrinsic = module.intrinsic("llvm.nvvm.isspacep.global", &[]);
+            b.call(intrinsic, &[address]).value()
         }
         Backend::Cpu => {
             let byte = Type::int(8);

@@ -10,8 +10,8 @@ pub fn reach<T: Copy + Eq + Hash, N: IntoIterator<Item = T>>(
 ) -> HashSet<T> {
     let mut pending = Vec::from_iter(start);
     let mut reached = HashSet::from_iter(pending.iter().copied());
-    while let Some(one) = pending.pop() {
-        pending.extend(next(one).into_iter().filter(|more| reached.insert(*more)));
+    while let Some(element) = pending.pop() {
+        pending.extend(next(element).into_iter().filter(|it| reached.insert(*it)));
     }
     reached
 }

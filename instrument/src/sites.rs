@@ -1,4 +1,4 @@
-//! The sites of a module: traced memory operations, and the table that describes them.
+//! The sites of a module: its traced memory operations, and the table that describes them.
 
 use crate::ir::{Call, Function, Instruction, Module, Opcode::*, Value, traits::*};
 use crate::operation::memory_operations;
@@ -10,8 +10,8 @@ use anyhow::{Result, bail};
 use std::collections::HashSet;
 use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 
-/// Maximum number of sites in a module: a site's index is the lower half of its id.
-pub const MAXIMUM_SITES: usize = 1 << 16;
+/// Maximum number of sites in a module: a site's index is the lower half of its ID.
+pub const MAX_SITES: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
 pub struct TracedOperation<'m> {
@@ -34,8 +34,8 @@ pub struct SiteOptions {
     pub allow_opaque_asm: bool,
 }
 
-/// Returns the operations that may access global memory, except those of grid barriers. They are in layout order, on which
-/// the CPU backend's reconvergence model relies.
+/// Returns the operations that may access global memory, except those of grid barriers. They are in layout order, which
+/// the CPU backend's reconvergence model requires.
 pub fn find<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,
@@ -65,9 +65,9 @@ pub fn find<'m>(
                         disagreement(analysis, operation.pointer)
                     );
                 }
-                if operations.len() == MAXIMUM_SITES {
+                if operations.len() == MAX_SITES {
                     bail!(
-                        "the module has more than {MAXIMUM_SITES} memory operations; split it into several files"
+                        "the module has more than {MAX_SITES} memory operations; split it into several files"
                     );
                 }
                 let id = SiteId(options.module_index << 16 | operations.len() as u32);
@@ -100,8 +100,8 @@ pub fn marked(module: &Module) -> HashSet<SiteId> {
     instructions.flat_map(|access| access.sites()).collect()
 }
 
-/// Checks that the code still contains the access of every [`marked`] site, so that the probe records no access that does not happen.
-/// Removes the marks.
+/// Checks that the code still contains the access of every [`marked`] site, so that the probe records no access that
+/// does not happen. Removes the marks.
 pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Result<()> {
     // The backends remove assembly without side effects whose results are unused.
     let is_kept = |access: &Instruction| {
@@ -132,14 +132,15 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     Ok(())
 }
 
-/// Returns the CTA barriers that end a grid barrier (`grid.sync()`), behind which other CTAs' earlier accesses are visible.
-/// Returns none of a function in which a thread may access memory between its arrival at a grid barrier and that CTA barrier.
+/// Returns the CTA barriers that end a grid barrier (`grid.sync()`): other CTAs' earlier accesses are visible after
+/// them. Skips functions in which a thread may access memory between its arrival at a grid barrier and that CTA
+/// barrier.
 pub fn grid_barriers<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
 ) -> HashSet<Instruction<'m>> {
     let traced: HashSet<_> = operations.iter().map(|it| it.instruction).collect();
-    let mut all = HashSet::new();
+    let mut barriers = HashSet::new();
     let functions = module.defined_functions().into_iter();
     for function in functions.filter(|it| it.calls().any(reads_barrier_address)) {
         let (mut arrivals, mut ends) = (Vec::new(), HashSet::new());
@@ -155,13 +156,13 @@ pub fn grid_barriers<'m>(
         let is_next = |it| ends.contains(&it) || traced.contains(&it);
         let mut reached = arrivals.into_iter().flat_map(|it| next(it, is_next));
         if reached.all(|it| ends.contains(&it)) {
-            all.extend(ends);
+            barriers.extend(ends);
         }
     }
-    all
+    barriers
 }
 
-/// Returns the first instructions behind `start`, on each path, for which `is_wanted` holds.
+/// Returns the first instruction after `start` on each path for which `is_wanted` is true.
 fn next<'m>(
     start: Instruction<'m>,
     is_wanted: impl Fn(Instruction<'m>) -> bool,
@@ -174,15 +175,16 @@ fn next<'m>(
         }
         Some(next) => vec![next],
         None => {
-            let ways = it.parent_block().successors().into_iter();
-            ways.filter_map(|way| way.get_first_instruction()).collect()
+            let blocks = it.parent_block().successors().into_iter();
+            let first = blocks.filter_map(|block| block.get_first_instruction());
+            first.collect()
         }
     });
     found
 }
 
-/// Whether an address is computed only from the registers that hold the grid barrier's address (`cooperative_groups`'
-/// `grid.sync()`).
+/// Whether an address is computed only from the registers that contain the address of the grid barrier
+/// (`cooperative_groups`' `grid.sync()`).
 fn is_grid_barrier(pointer: Value) -> bool {
     let (mut registers, mut others) = (0, 0);
     reach([pointer], |value| match value.opcode() {
@@ -216,7 +218,7 @@ pub fn kernels(module: &Module) -> Vec<KernelInfo> {
     module.kernels().into_iter().map(info).collect()
 }
 
-/// Explains why an address is undecided, with two origins that disagree (Rieber 2017, section 5.3.1).
+/// Explains why an address is undecided by naming two origins that disagree (Rieber 2017, section 5.3.1).
 fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
     let origins = analysis.origins(pointer);
     let global = (origins.iter()).find(|origin| origin.fact == Fact::Is(Space::Global));

@@ -1,7 +1,7 @@
-//! Function specialisation (Cooper, Hall and Kennedy): makes a copy of a device function for each calling context.
+//! Function specialisation (Cooper, Hall and Kennedy): creates a copy of a device function for each calling context.
 //!
-//! Rieber 2017, figure 5.6: with `copy(shared, global)` and `copy(global, shared)` in one kernel, every access in `copy` is
-//! undecidable; in `copy_0` and `copy_1`, both are proven.
+//! Rieber 2017, figure 5.6: with `copy(shared, global)` and `copy(global, shared)` in one kernel, every access in
+//! `copy` is undecidable; in `copy_0` and `copy_1`, every access is proven.
 
 use crate::ir::{Function, Module, Value, duplicate, traits::*};
 use crate::space::{Context, Contexts};
@@ -11,32 +11,32 @@ use superstep_trace::display_name;
 #[derive(Debug, Default)]
 pub struct Copies {
     pub added: usize,
-    /// Calling context of each function with copies, by its name in the module, in the notation of Rieber 2017:
-    /// `copy_0(global, shared)`.
-    pub ways: HashMap<String, String>,
+    /// Calling context of each function with copies, by the function's name in the module, in the notation of Rieber
+    /// 2017: `copy_0(global, shared)`.
+    pub contexts: HashMap<String, String>,
 }
 
 pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
     let mut copies: HashMap<Context, (Function, HashMap<Value, Value>)> = HashMap::new();
-    let mut used = HashMap::<Function, usize>::new();
+    let mut counts = HashMap::<Function, usize>::new();
     let mut result = Copies::default();
     for context in &contexts.reached {
-        let copy = used.entry(context.0).or_insert(0);
-        // The first context keeps the original. Kernels and functions whose address is taken are reached first, so
-        // they are never replaced.
-        let made = if *copy == 0 {
+        let count = counts.entry(context.0).or_insert(0);
+        // The first context keeps the original. Kernels and functions whose address is taken are reached first, so they
+        // are never replaced.
+        let copy = if *count == 0 {
             (context.0, HashMap::new())
         } else {
             result.added += 1;
-            let name = format!("{}.copy_{copy}", context.0.name());
+            let name = format!("{}.copy_{count}", context.0.name());
             duplicate(context.0, module, &name)
         };
         let spaces: Vec<&str> = context.1.iter().map(|fact| fact.name()).collect();
         let name = display_name(&context.0.name());
-        let way = format!("{name}_{copy}({})", spaces.join(", "));
-        result.ways.insert(made.0.name(), way);
-        *copy += 1;
-        copies.insert(context.clone(), made);
+        let description = format!("{name}_{count}({})", spaces.join(", "));
+        result.contexts.insert(copy.0.name(), description);
+        *count += 1;
+        copies.insert(context.clone(), copy);
     }
     for ((context, call), target) in &contexts.targets {
         let (Some((_, values)), Some((callee, _))) = (copies.get(context), copies.get(target))
@@ -51,8 +51,8 @@ pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
             call.set_callee(*callee);
         }
     }
-    for (function, _) in used.iter().filter(|(_, ways)| **ways == 1) {
-        result.ways.remove(&function.name());
+    for (function, _) in counts.iter().filter(|(_, count)| **count == 1) {
+        result.contexts.remove(&function.name());
     }
     result
 }

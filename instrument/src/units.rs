@@ -1,4 +1,4 @@
-//! Reads and links a program's translation units, and rejects them if something is missing.
+//! Reads and links a program's translation units, and rejects incomplete programs.
 
 use crate::ir::{Builder, Module, Type, Variable, space, traits::*};
 use crate::semantics::assembly;
@@ -28,8 +28,9 @@ fn prepare(module: &Module) {
     join_static_variables(module);
 }
 
-/// Joins the declaration and definition of static variables. Clang gives a static variable that the host also uses a unique name; if device
-/// code used it first, that code refers to an undefined declaration under the old name.
+/// Joins the declaration and definition of static variables. Clang gives a static variable that the host also uses a
+/// unique name; if device code has used the variable before, that code refers to an undefined declaration under the old
+/// name.
 fn join_static_variables(module: &Module) {
     let (declared, defined): (Vec<Variable>, Vec<Variable>) =
         (module.variables().into_iter()).partition(|v| v.is_declaration());
@@ -48,16 +49,17 @@ fn join_static_variables(module: &Module) {
 /// Separator between a static variable's name and its unique suffix.
 const STATIC: &str = "__static__";
 
-/// Describes the unsupported feature of `name`, a function of CUDA's device runtime; `None` for other functions.
-fn lacking(name: &str) -> Option<&'static str> {
-    let called = name.strip_prefix("__cudaCDP2");
-    let called = called.or(name.strip_prefix("cuda"))?;
-    Some(match called {
+/// Describes the unsupported feature behind `name`, a function of CUDA's device runtime; returns `None` for other
+/// functions.
+fn unsupported_feature(name: &str) -> Option<&'static str> {
+    let suffix = name.strip_prefix("__cudaCDP2");
+    let suffix = suffix.or(name.strip_prefix("cuda"))?;
+    Some(match suffix {
         "GraphSetConditional" => {
             "conditional graph nodes; let the host decide which graphs it launches"
         }
         "GraphLaunch" => "graphs launched from the device; launch the graph from the host",
-        _ if called.starts_with(|first: char| first.is_ascii_uppercase()) => {
+        _ if suffix.starts_with(|first: char| first.is_ascii_uppercase()) => {
             "this function of CUDA's device runtime; call it from the host"
         }
         _ => return None,
@@ -89,13 +91,13 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
 }
 
 /// Entries of virtual-function tables for pure and deleted functions.
-const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
+const UNCALLABLE: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
 
-/// Defines pure and deleted virtual functions as traps, if used, as nvcc does.
+/// Defines pure and deleted virtual functions as traps if they are used, like nvcc.
 pub fn define_missing_virtuals(module: &Module) {
-    let named = NOT_TO_BE_CALLED.into_iter();
-    let named = named.filter_map(|name| module.function(name));
-    for function in named.filter(|f| f.is_declaration()) {
+    let functions = UNCALLABLE.into_iter();
+    let functions = functions.filter_map(|name| module.function(name));
+    for function in functions.filter(|f| f.is_declaration()) {
         let trap = module.declare("llvm.trap", Type::void().function(&[]));
         let builder = Builder::at_end(function.append_block("entry"));
         builder.call(trap, &[]);
@@ -105,14 +107,14 @@ pub fn define_missing_virtuals(module: &Module) {
 }
 
 /// Functions that CUDA defines.
-const PROVIDED: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
+const CUDA_FUNCTIONS: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
 
-/// Rejects a module that uses something it does not define. `units` names its sources; `provided` holds for functions that the backend
-/// defines.
-pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> Result<()> {
-    let is_there = |name: &str| PROVIDED.contains(&name) || provided(name);
+/// Rejects a module that uses a function or variable without a definition. `units` names the module's sources;
+/// `is_provided` is true for functions that the backend defines.
+pub fn refuse(module: &Module, units: &str, is_provided: impl Fn(&str) -> bool) -> Result<()> {
+    let is_defined = |name: &str| CUDA_FUNCTIONS.contains(&name) || is_provided(name);
     let functions = (module.functions().into_iter())
-        .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_there(&f.name()));
+        .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_defined(&f.name()));
     // Dynamic shared memory is declared without a size, and allocated by each launch.
     let variables = module.variables().into_iter();
     let variables =
@@ -125,8 +127,9 @@ pub fn refuse(module: &Module, units: &str, provided: impl Fn(&str) -> bool) -> 
             let location = user.location();
             let user = display_name(&user.parent_function().name());
             let name = display_name(&value.name());
-            if let Some(lacking) = lacking(&value.name()).filter(|_| kind == "function") {
-                bail!("{location}: {user} calls {name}: Superstep does not support {lacking}");
+            let feature = unsupported_feature(&value.name());
+            if let Some(feature) = feature.filter(|_| kind == "function") {
+                bail!("{location}: {user} calls {name}: Superstep does not support {feature}");
             }
             bail!(
                 "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \

@@ -1,4 +1,5 @@
-//! Tests that the probe's handler is inlined, with its site as a constant, except where that would make megabytes of code.
+//! Tests that the probe's handler is inlined, with its site as a constant, except where that would produce megabytes of
+//! code.
 
 use std::fmt::Write as _;
 use std::path::Path;

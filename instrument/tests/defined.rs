@@ -1,4 +1,4 @@
-//! Tests of probes that users define.
+//! Tests of user-defined probes.
 
 use std::process::Command;
 
@@ -26,7 +26,7 @@ define ptx_kernel void @kernel(ptr %p, i1 zeroext %flag) {
 "#;
 
 #[test]
-fn branch_on_an_argument_of_a_function_is_probed() {
+fn branch_on_a_function_argument_is_probed() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     std::fs::write(file("program.ll"), PROGRAM).unwrap();

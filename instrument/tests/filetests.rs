@@ -1,6 +1,7 @@
-//! File tests. Each `filetests/pass/*.ll` lists the expected sites (`; expect:`) and text that the output must or must not
-//! contain (`; holds:`, `; lacks:`). Each `filetests/fail/*.ll` lists the expected error, and `filetests/fail-cpu/*.ll` that of the
-//! CPU backend. `filetests/cpu/*.ll` are lowered to the CPU, and `filetests/prepare/*.ll` are IR of Clang's front end.
+//! File tests. Each `filetests/pass/*.ll` lists the expected sites (`; expect:`) and text that the output must or must
+//! not contain (`; holds:`, `; lacks:`). Each `filetests/fail/*.ll` lists the expected error, and each
+//! `filetests/fail-cpu/*.ll` the expected error of the CPU backend. `filetests/cpu/*.ll` are lowered to the CPU, and
+//! `filetests/prepare/*.ll` contain IR from Clang's front end.
 //!
 //! Input, options and expectations are in one file; `SUPERSTEP_BLESS=1 cargo test -p superstep-instrument` updates the
 //! expectations.
@@ -109,7 +110,7 @@ fn check_text(input: &Path, ir: &str) {
 }
 
 #[test]
-fn the_cpu_backend_makes_the_expected_code() {
+fn cpu_backend_generates_the_expected_code() {
     for input in files("cpu") {
         let (_, ir) = instrument(&input, "cpu")
             .unwrap_or_else(|error| panic!("{}: {error}", input.display()));

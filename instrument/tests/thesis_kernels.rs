@@ -1,11 +1,12 @@
 //! Compares the instrumented IR of the six thesis kernels with `golden/ir/`, so that changes to the inserted code are
-//! visible in the diff. `INSTA_UPDATE=always cargo test -p superstep-instrument --test thesis_kernels` accepts a new result.
+//! visible in the diff. `INSTA_UPDATE=always cargo test -p superstep-instrument --test thesis_kernels` accepts a new
+//! result.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use superstep_toolchain::Toolchain;
 
-/// Finds the tools; skips the test without them, which `SUPERSTEP_REQUIRE_TOOLS=1` turns into a failure.
+/// Finds the tools. If they are missing, the test is skipped, or fails if `SUPERSTEP_REQUIRE_TOOLS=1` is set.
 fn tools() -> Option<Toolchain> {
     match Toolchain::locate() {
         Ok(tools) => Some(tools),
@@ -21,7 +22,7 @@ fn tools() -> Option<Toolchain> {
 /// Returns the instrumented IR of a program in the thesis suite.
 fn instrumented(tools: &Toolchain, name: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let at = |file: &str| folder.path().join(file);
+    let path = |file: &str| folder.path().join(file);
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites/thesis");
     let compiled = Command::new(tools.llvm.tool("clang++"))
         .args(
@@ -33,14 +34,14 @@ fn instrumented(tools: &Toolchain, name: &str) -> String {
         .arg(format!("--cuda-path={}", tools.cuda.root.display()))
         .arg(suite.join(name).join(format!("{name}.cu")))
         .arg("-o")
-        .arg(at("front_end.bc"))
+        .arg(path("front_end.bc"))
         .stderr(Stdio::inherit())
         .status()
         .unwrap();
     assert!(compiled.success(), "failed to compile {name}");
     let prepared = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
         .args(["prepare", "--target-cpu", "sm_90", "-o"])
-        .args([at("device.bc"), at("front_end.bc")])
+        .args([path("device.bc"), path("front_end.bc")])
         .stderr(Stdio::inherit())
         .status()
         .unwrap();
@@ -48,10 +49,10 @@ fn instrumented(tools: &Toolchain, name: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
         .args(["--backend", "cuda", "--probe", "trace", "--print", "-o"])
         .args([
-            at("out.bc"),
+            path("out.bc"),
             "--table".into(),
-            at("out.json"),
-            at("device.bc"),
+            path("out.json"),
+            path("device.bc"),
         ])
         .stderr(Stdio::inherit())
         .output()
@@ -60,7 +61,8 @@ fn instrumented(tools: &Toolchain, name: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the functions without anything that depends on paths, the order of metadata, or the versions of Clang and CUDA.
+/// Returns the functions without anything that depends on paths, the order of metadata, or the versions of Clang and
+/// CUDA.
 fn normalised(ir: &str) -> String {
     let mut text = String::new();
     let mut inside = false;

@@ -1,4 +1,4 @@
-// SASSI's case study I: for the threads of a warp that reach a branch together, how many go each way.
+// SASSI's case study I: counts how many of the threads of a warp that reach a branch together take the branch.
 __device__ void on_branch(Fields &fields, unsigned active, unsigned taken) {
   fields.executions += 1;
   fields.active_threads += __popc(active);

@@ -1,4 +1,5 @@
-// SASSI's case study II: a matrix of active threads (rows) by unique lines (columns), both from 1 to 32, over all accesses.
+// SASSI's case study II: a matrix of active threads (rows) by unique lines (columns), both from 1 to 32, over all
+// accesses.
 __device__ void on_access(Fields &fields, unsigned active, unsigned lines, unsigned long long *matrix) {
   const unsigned threads = __popc(active);
   fields.accesses += 1;

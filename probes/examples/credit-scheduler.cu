@@ -1,11 +1,11 @@
-// Two programs share a GPU, and a scheduler gives each of them half (GPU Ocelot's experiment 4): through the probe
-// `cta-clocks` it sees how long each program's kernels run, and sets how often each may launch.
+// Two programs share a GPU, and a scheduler gives half of it to each (GPU Ocelot's experiment 4): it uses the probe
+// `cta-clocks` to measure how long each program's kernels run, and sets how often each program may launch a kernel.
 //
 //   superstep probe cta-clocks credit-scheduler.cu --volatile-lines '^utilisation' -- SECONDS SMALL LARGE
 //
-// Both programs multiply matrices: A of SMALL by SMALL numbers, B of LARGE by LARGE. Each starts with a launch every 10 ms;
-// the scheduler is idle for the first half of the run, then adjusts the periods every 50 ms. `utilisation.csv` has its
-// measurements. Without the probe it measures nothing, and the periods do not change.
+// Both programs multiply matrices: A of SMALL by SMALL numbers, B of LARGE by LARGE. Each starts with a launch every 10
+// ms; the scheduler is idle for the first half of the run, then adjusts the periods every 50 ms. `utilisation.csv`
+// contains its measurements. Without the probe, it measures nothing, and the periods do not change.
 #include <superstep/runtime.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 constexpr char board_file[] = "credits";
 constexpr double target = 0.5;
 
-// State shared by the programs and the scheduler, in a file that all of them map. Initially zero.
+// State shared by the programs and the scheduler, in a file that all of them map; initially zero.
 struct Program {
   std::atomic<unsigned> period_us; // launch period, set by the scheduler
   std::atomic<unsigned> launches;
@@ -58,8 +58,8 @@ __global__ void multiply(const float *a, const float *b, float *c, int n) {
   c[row * n + column] = sum;
 }
 
-// Returns the mean time for which the kernel kept its SMs busy. Each SM has its own clock, so spans from first start to last
-// end are taken per SM, and the longest is equated with the launch's time.
+// Returns the mean time for which the kernel kept its SMs busy. Each SM has its own clock, so the span from the first
+// start to the last end is measured per SM, and the longest span is assumed to be the launch's elapsed time.
 static unsigned long long busy_ns(const superstep_launch *launch) {
   struct Span { unsigned long long first = ~0ull, last = 0; };
   std::map<unsigned long long, Span> spans;
@@ -82,13 +82,13 @@ static unsigned long long busy_ns(const superstep_launch *launch) {
   return launch->elapsed_ns * (double(cycles) / spans.size() / longest);
 }
 
-static void note_launch(const superstep_launch *launch, void *user) {
+static void record_launch(const superstep_launch *launch, void *user) {
   static_cast<Program *>(user)->busy_ns += busy_ns(launch);
 }
 
 static int run_program(Board &board, int which, int n) {
-  Program &own = board.programs[which];
-  if (superstep_has_probe && superstep_has_probe()) superstep_observe(nullptr, note_launch, &own);
+  Program &program = board.programs[which];
+  if (superstep_has_probe && superstep_has_probe()) superstep_observe(nullptr, record_launch, &program);
   float *a, *b, *c;
   const size_t bytes = sizeof(float) * n * n;
   if (cudaMallocManaged(&a, bytes) || cudaMallocManaged(&b, bytes) || cudaMallocManaged(&c, bytes)) return 2;
@@ -97,10 +97,10 @@ static int run_program(Board &board, int which, int n) {
   auto next = Clock::now();
   while (!board.stop) {
     std::this_thread::sleep_until(next);
-    next = std::max(next + microseconds(own.period_us), Clock::now());
+    next = std::max(next + microseconds(program.period_us), Clock::now());
     multiply<<<grid, block>>>(a, b, c, n);
     if (cudaDeviceSynchronize() != cudaSuccess) return 3;
-    ++own.launches;
+    ++program.launches;
   }
   float expected = 0;
   for (int k = 0; k < n; ++k) expected += a[(n - 1) * n + k] * b[k * n + n - 1];
@@ -131,7 +131,7 @@ static void schedule(Board &board, double seconds) {
     const double window_ns = std::chrono::duration<double, std::nano>(now - last).count();
     last = now;
     const bool scheduled = tick > seconds * 10;
-    // Periods must settle before they count.
+    // The periods must settle before measurements count.
     const bool settled = scheduled ? tick > seconds * 15 : tick > seconds * 5;
     windows[scheduled] += settled;
     for (int which = 0; which < 2; ++which) {
@@ -142,7 +142,7 @@ static void schedule(Board &board, double seconds) {
       if (settled) share[scheduled][which] += utilisation;
       std::fprintf(table, "%d,%d,%c,%u,%u,%.1f\n", 50 * tick, scheduled, 'A' + which, program.period_us.load(),
                    program.launches.load(), 100 * utilisation);
-      // Lowers the launch rate of a program that used more than its credit, and vice versa.
+      // Lowers the launch rate of a program that used more than its credit, and raises it for one that used less.
       if (scheduled && utilisation > 0)
         program.period_us = std::clamp(program.period_us * std::sqrt(utilisation / target), 100.0, 1e6);
     }

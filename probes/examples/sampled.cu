@@ -1,8 +1,10 @@
-// A program that probes itself: of every ten launches, the first counts its branches, and the others run at native speed.
+// A program that probes itself: the first of every ten launches counts its branches, and the others run at native
+// speed.
 //
 //   superstep probe branches sampled.cu
 //
-// writes the probed launches to `probed.txt`, in addition to its output. It also runs without Superstep.
+// writes the probed launches to `probed.txt`, in addition to the program's output. The program also runs without
+// Superstep.
 #include <superstep/runtime.h>
 
 #include <cstdio>
@@ -15,7 +17,7 @@ __global__ void collatz(unsigned *steps, unsigned first, unsigned count) {
   steps[index] = taken;
 }
 
-static void note(const superstep_launch *launch, void *file) {
+static void print_launch(const superstep_launch *launch, void *file) {
   std::fprintf(static_cast<FILE *>(file), "launch %u: %llu branches, of which %llu split a warp\n", launch->launch,
                superstep_total(launch, "executions"), superstep_total(launch, "divergent"));
 }
@@ -24,7 +26,7 @@ int main() {
   const unsigned count = 1000;
   const bool has_probe = superstep_has_probe && superstep_has_probe();
   FILE *file = has_probe ? std::fopen("probed.txt", "w") : nullptr;
-  if (file) superstep_observe(nullptr, note, file);
+  if (file) superstep_observe(nullptr, print_launch, file);
   unsigned *steps;
   if (cudaMallocManaged(&steps, count * sizeof *steps) != cudaSuccess) return 2;
   unsigned longest = 0;

@@ -3,9 +3,9 @@
     superstep export --format parquet --table accesses -o exported CAPTURE
     python python/bench/accesses.py CAPTURE exported/accesses.parquet
 
-Needs pandas and pyarrow. `batches` are read and dropped, `table` keeps all of them, as a data frame does. `copies` copies
-the same number of bytes from memory to memory. `pandas` stores text as Python objects, `arrow` as Arrow data. Each figure is
-the best of several runs, by wall time and by processor time divided by the number of threads.
+Needs pandas and pyarrow. `batches` reads and drops all batches; `table` keeps them, like a data frame. `copies` copies the
+same number of bytes from memory to memory. `pandas` stores text as Python objects, `arrow` as Arrow data. Each figure is the
+best of several runs, by wall time and by processor time divided by the number of threads.
 """
 
 import argparse
@@ -31,13 +31,13 @@ def best(work, threads, repeat):
         walls.append(time.perf_counter() - wall)
         processors.append((time.process_time() - processor) / threads)
         size = len(result)
-        # Frees the result before the next run is timed.
+        # Free the result before the next run is timed.
         del result
     return size, (min(walls), min(processors))
 
 
 def copied(threads, repeat):
-    """Returns the seconds per byte."""
+    """Returns the number of seconds per copied byte, by wall time and by processor time."""
     pairs = [(numpy.ones(COPIED_BYTES, numpy.uint8), numpy.ones(COPIED_BYTES, numpy.uint8)) for _ in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
         _, times = best(lambda: list(pool.map(lambda pair: numpy.copyto(*pair), pairs)), threads, repeat)
@@ -85,7 +85,7 @@ def main():
         width = sum(field.type.index_type.byte_width if field.name == "op" else field.type.byte_width for field in schema)
         times.append([seconds * rows * width for seconds in copies])
         for clock, seconds in zip(("wall", "processor"), zip(*times)):
-            speeds = "".join(f"{rows / one / 1e6:9.1f}" for one in seconds)
+            speeds = "".join(f"{rows / duration / 1e6:9.1f}" for duration in seconds)
             ratios = f"{seconds[2] / seconds[0]:17.1f}{seconds[3] / seconds[1]:13.1f}"
             print(f"{names}, {width} bytes, {clock}".ljust(30) + speeds + ratios, flush=True)
 

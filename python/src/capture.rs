@@ -18,7 +18,8 @@ use crate::figure::Figure;
 use crate::stream::{Table, capsule, to_arrow, to_pandas, to_polars};
 use crate::{failure, of_report};
 
-/// Opens a capture, given its folder, any file in it, or the folder of a run with one capture, such as `out/prog/latest`.
+/// Opens a capture, given its folder, any file in it, or the folder of a run with one capture, such as
+/// `out/prog/latest`.
 ///
 /// A capture of a killed program can be opened, but is incomplete: see `complete` and `problems`.
 #[pyfunction]
@@ -50,19 +51,19 @@ impl Capture {
         self.capture.folder().to_owned()
     }
 
-    /// True if every file has a proper end and nothing is missing.
+    /// True if every file ends properly and nothing is missing.
     #[getter]
     fn complete(&self) -> bool {
         self.capture.complete
     }
 
-    /// True if bytes were changed or files are missing. A killed program alone does not cause this.
+    /// True if bytes were changed or files are missing. Merely killing the program does not cause this.
     #[getter]
     fn damaged(&self) -> bool {
         self.capture.damaged
     }
 
-    /// Missing or damaged parts, one sentence each.
+    /// Missing or damaged parts, with one sentence for each.
     #[getter]
     fn problems(&self) -> Vec<String> {
         self.capture.problems.clone()
@@ -102,14 +103,14 @@ impl Capture {
         self.table(py, TableName::Allocations)
     }
 
-    /// Returns the pairs of CTAs of two launches of which the second received bytes from the first.
+    /// Returns the pairs of CTAs of two launches in which the second CTA received bytes from the first.
     fn transfers(&self, py: Python<'_>) -> PyResult<Table> {
         self.table(py, TableName::Transfers)
     }
 
-    /// Chooses accesses by launch number, kernel (a name, a glob or `regex:…`) and CTA (`"0-15,40"`).
+    /// Selects accesses by launch number, kernel (a name, a glob or `regex:…`) and CTA (`"0-15,40"`).
     ///
-    /// Nothing is read before the result is used as an Arrow stream. `threads` is the number of threads that decode, by
+    /// Nothing is read until the result is used as an Arrow stream. `threads` is the number of decoding threads, by
     /// default one per core.
     #[pyo3(signature = (*, launch = None, kernel = None, cta = None, columns = None, threads = None))]
     fn accesses(
@@ -128,7 +129,7 @@ impl Capture {
         })
     }
 
-    /// Returns all tables of the analysis. Data beyond `memory_bytes` is kept in files in `spill_into`.
+    /// Returns all tables of the analysis. Data that exceeds `memory_bytes` is kept in files in `spill_into`.
     #[pyo3(signature = (*, memory_bytes = None, spill_into = None))]
     fn analyse(
         &self,
@@ -149,7 +150,7 @@ impl Capture {
     }
 }
 
-/// Chosen accesses. Each use as an Arrow stream reads them again, with bounded memory.
+/// A selection of accesses. Each use as an Arrow stream reads them again, with bounded memory.
 #[pyclass(frozen, module = "superstep")]
 pub struct Accesses {
     capture: Arc<superstep_trace::Capture>,
@@ -203,12 +204,12 @@ impl Analysis {
             tables::with_metrics(analysis, capture.sites(), &Settings::default())?;
         let folder = capture.folder();
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        // Captures in run folders all have the same name.
-        let named = match folder.file_name() {
+        // All captures in run folders have the same name.
+        let program = match folder.file_name() {
             Some(name) if name == "capture" => folder.parent(),
             _ => Some(&*folder),
         };
-        let name = named.and_then(Path::file_name).unwrap_or_default();
+        let name = program.and_then(Path::file_name).unwrap_or_default();
         let programs = Programs::one(&name.to_string_lossy(), analysis, metrics);
         Ok(Self { tables, programs })
     }
@@ -228,7 +229,7 @@ impl Analysis {
         py.detach(|| tables::digest(&self.tables))
     }
 
-    /// Writes every table as CSV and JSON into `folder`; returns the files.
+    /// Writes every table as CSV and JSON into `folder`, and returns the files.
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
         let files = py.detach(|| tables::write(&folder, &self.tables));
         files.map_err(failure)
@@ -240,7 +241,7 @@ impl Analysis {
         figures.map(|figure| Figure { figure }).collect()
     }
 
-    /// Returns a figure of the report by name: see `figures`.
+    /// Returns a figure of the report by name (see `figures`).
     ///
     /// Raises a `KeyError` for an unknown name, and a `SuperstepError` if the program has nothing to draw.
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {

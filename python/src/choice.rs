@@ -9,14 +9,14 @@ use superstep_trace::{CtaRange, Pattern, SelectionError};
 #[derive(FromPyObject)]
 pub enum Numbers {
     One(u32),
-    Several(Vec<u32>),
+    Many(Vec<u32>),
 }
 
 impl Numbers {
-    fn all(self) -> Vec<u32> {
+    fn into_vec(self) -> Vec<u32> {
         match self {
             Self::One(number) => vec![number],
-            Self::Several(numbers) => numbers,
+            Self::Many(numbers) => numbers,
         }
     }
 }
@@ -28,7 +28,7 @@ pub enum Ctas {
     Numbers(Numbers),
 }
 
-fn wrong(error: SelectionError) -> PyErr {
+fn value_error(error: SelectionError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
@@ -45,12 +45,12 @@ pub fn choice(
         })
     });
     Ok(Choice {
-        launches: launch.map(|numbers| numbers.all().into_iter().collect()),
-        kernel: (kernel.map(str::parse::<Pattern>).transpose()).map_err(wrong)?,
+        launches: launch.map(|numbers| numbers.into_vec().into_iter().collect()),
+        kernel: (kernel.map(str::parse::<Pattern>).transpose()).map_err(value_error)?,
         ctas: match cta {
             None => Vec::new(),
-            Some(Ctas::Text(text)) => CtaRange::parse_list(&text).map_err(wrong)?,
-            Some(Ctas::Numbers(numbers)) => ranges(numbers.all())?,
+            Some(Ctas::Text(text)) => CtaRange::parse_list(&text).map_err(value_error)?,
+            Some(Ctas::Numbers(numbers)) => ranges(numbers.into_vec())?,
         },
         columns,
         threads: threads.transpose()?,

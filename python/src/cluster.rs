@@ -1,4 +1,4 @@
-//! The steps of an analysis on a cluster, for `superstep.spark`. A row is a tuple: bucket, kind, chunk, number, bytes.
+//! Steps of the cluster analysis, for `superstep.spark`. A row is a tuple of bucket, kind, chunk, number and bytes.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Figures of the report, which notebooks display.
+//! Figures of the report, for display in notebooks.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use superstep_table::FileError;
 use crate::of_report;
 use crate::stream::Table;
 
-/// A figure of the report, which notebooks display as a cell's value.
+/// A figure of the report. Notebooks display it as the value of a cell.
 #[pyclass(frozen, module = "superstep")]
 pub struct Figure {
     pub figure: Multiples,
@@ -29,7 +29,7 @@ impl Figure {
 
     fn pdf(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let converter = py.import("vl_convert").map_err(|_| {
-            PyImportError::new_err("PDF needs a package: pip install vl-convert-python")
+            PyImportError::new_err("PDF output needs the package vl-convert-python; run `pip install vl-convert-python`")
         })?;
         let file = converter.call_method1("svg_to_pdf", (self.svg(py)?,))?;
         file.extract()
@@ -78,7 +78,7 @@ impl Figure {
         Ok(PyBytes::new(py, &drawn.map_err(of_report)?))
     }
 
-    /// Writes the file `path`, as SVG, PNG or PDF depending on its extension. PDF needs the package vl-convert-python.
+    /// Writes the figure to `path` as SVG, PNG or PDF, depending on its extension. PDF needs vl-convert-python.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let draw = |draw: fn(&Multiples) -> Result<Vec<u8>>| {
             py.detach(|| draw(&self.figure)).map_err(of_report)

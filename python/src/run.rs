@@ -20,7 +20,7 @@ pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
     table.map(|table| Table { table }).map_err(failure)
 }
 
-/// Returns the figures of a run, or the one called `name`, of all benchmarks side by side or of one.
+/// Returns the figures of a run, or only the one called `name`, for all benchmarks side by side or for one.
 #[pyfunction]
 pub fn run_figures(
     py: Python<'_>,
@@ -35,7 +35,7 @@ pub fn run_figures(
             serde_json::from_slice(&text).map_err(FileError::at("read", &path))?;
         let mut run = run.by_process();
         if let Some(benchmark) = benchmark {
-            run.benchmarks.retain(|one| one.name == benchmark);
+            run.benchmarks.retain(|summary| summary.name == benchmark);
         }
         let measured = page::measured(&folder, &run)?;
         let programs = Programs::of_run(&run, measured);

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-/// Wraps a stream that its consumer moves out of the capsule, or that is released with the capsule.
+/// Wraps a stream in a capsule. The consumer moves the stream out; otherwise, it is released with the capsule.
 pub fn capsule<'py>(
     py: Python<'py>,
     reader: impl RecordBatchReader + Send + 'static,
@@ -19,24 +19,24 @@ pub fn capsule<'py>(
     PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
-/// Reads an Arrow stream into a table of pyarrow.
+/// Reads an Arrow stream into a pyarrow table.
 pub fn to_arrow<'py>(stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let pyarrow = stream.py().import("pyarrow")?;
     pyarrow.call_method1("table", (stream,))
 }
 
-/// Reads an Arrow stream into a frame of pandas.
+/// Reads an Arrow stream into a pandas data frame.
 pub fn to_pandas<'py>(stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     to_arrow(stream)?.call_method0("to_pandas")
 }
 
-/// Reads an Arrow stream into a frame of Polars.
+/// Reads an Arrow stream into a Polars data frame.
 pub fn to_polars<'py>(stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let polars = stream.py().import("polars")?;
     polars.call_method1("DataFrame", (stream,))
 }
 
-/// Returns a cell as a Python value, `None` if it is empty.
+/// Returns a cell as a Python value, or `None` if it is empty.
 fn cell<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if array.is_null(row) {
         return Ok(py.None().into_bound(py));
@@ -112,7 +112,7 @@ impl Table {
         Ok(values)
     }
 
-    /// Iterates over the rows, with which `pandas.DataFrame` accepts the table.
+    /// Iterates over the rows. `pandas.DataFrame` needs this to accept the table.
     fn __iter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let builtins = this.py().import("builtins")?;
         let rows = builtins.call_method1("range", (this.len()?,))?;

@@ -21,8 +21,8 @@ def open_run(path: str | PathLike[str]) -> Run:
 class Run:
     """The results of a run.
 
-    Where a method takes `benchmark`, it may be left out if the run has only one. Of a program with several processes,
-    `prog/rank-0-pid-17` is one process.
+    The argument `benchmark` can be omitted if the run has only one benchmark. If a program has several processes, a
+    name such as `prog/rank-0-pid-17` selects one of them.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -31,7 +31,7 @@ class Run:
         file = self.folder / "run.json"
         try:
             self.summary: dict[str, Any] = json.loads(file.read_bytes())
-            """Everything in run.json, whose fields docs/results.md describes."""
+            """Contents of run.json; docs/results.md describes the fields."""
         except FileNotFoundError:
             reason = "there is no run.json; give the folder of a run, such as out/prog/latest"
             raise _native.SuperstepError(f"failed to open {path}: {reason}") from None
@@ -43,14 +43,14 @@ class Run:
 
     @property
     def benchmarks(self) -> dict[str, dict[str, Any]]:
-        """The entry in run.json of each benchmark and process, by name, in the suite's order."""
-        entries = (entry for one in self.summary["benchmarks"] for entry in (one, *one.get("processes", ())))
+        """Entries of run.json for all benchmarks and processes, by name, in suite order."""
+        entries = (entry for whole in self.summary["benchmarks"] for entry in (whole, *whole.get("processes", ())))
         return {entry["name"]: entry for entry in entries}
 
     @property
     def warnings(self) -> list[str]:
         """The warnings of all benchmarks, one sentence each, as on the terminal."""
-        checks = ((one["name"], check) for one in self.summary["benchmarks"] for check in one["verification"])
+        checks = ((entry["name"], check) for entry in self.summary["benchmarks"] for check in entry["verification"])
         return [f"{name}: {check['detail']}" for name, check in checks if check.get("warning")]
 
     def capture(self, benchmark: str | None = None) -> Capture:
@@ -66,24 +66,25 @@ class Run:
         """Returns a table of a benchmark by name; raises a `KeyError` that lists the names."""
         path = self._tables(benchmark) / f"{name}.json"
         if not path.is_file():
-            names = ", ".join(self.tables(benchmark)) or "none: the program was not analysed"
-            raise KeyError(f"there is no table {name!r}; the tables are {names}")
+            names = ", ".join(self.tables(benchmark))
+            reason = f"the tables are {names}" if names else "the program was not analysed"
+            raise KeyError(f"there is no table {name!r}; {reason}")
         return _native.read_table(path)
 
     def figures(self, benchmark: str | None = None) -> list[Figure]:
-        """Returns the figures of one benchmark, or of all side by side."""
+        """Returns the figures of one benchmark, or of all benchmarks side by side."""
         name = None if benchmark is None else self._name(benchmark)
         return _native.run_figures(self.folder, name, None)
 
     def figure(self, name: str, benchmark: str | None = None) -> Figure:
-        """Returns a figure by name, of one benchmark or of all side by side."""
+        """Returns a figure by name, for one benchmark or for all benchmarks side by side."""
         benchmark = None if benchmark is None else self._name(benchmark)
         return _native.run_figures(self.folder, benchmark, name)[0]
 
     def _name(self, benchmark: str | None) -> str:
         known = ", ".join(self.benchmarks)
         if benchmark is None:
-            names = [one["name"] for one in self.summary["benchmarks"]]
+            names = [entry["name"] for entry in self.summary["benchmarks"]]
             if len(names) != 1:
                 raise ValueError(f"the run has {len(names)} benchmarks; name one of them: {known}")
             return names[0]

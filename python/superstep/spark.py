@@ -1,4 +1,4 @@
-"""The analysis on a Spark cluster: `analyse(session, captures, out)`, or `python3 -m superstep.spark`.
+"""The analysis on a Spark cluster: `analyse(session, captures, parts)`, or `python3 -m superstep.spark`.
 
 docs/cluster.md describes its use. The native part of the module does the work in three steps, with shuffles in between:
 1. cut chunks at page boundaries and pack them by bucket of pages,
@@ -43,16 +43,16 @@ EXIT_TOOL, EXIT_CAPTURE, EXIT_INCOMPLETE, EXIT_CLUSTER, EXIT_INTERNAL = 5, 8, 9,
 
 
 class ClusterError(superstep.SuperstepError):
-    """The cluster did not finish the analysis. Finished steps are kept, and the same call continues after them."""
+    """The cluster did not finish the analysis. Finished steps are kept; repeating the call continues after them."""
 
 
 def analyse(session, captures, parts, *, buckets=None, task_memory=1 << 30, wait=120.0, report=lambda line: None):
     """Analyses captures on the cluster of a Spark session; yields an `Analysis` for each, in order.
 
-    All machines must have access to the captures and the folder `parts`. `parts` keeps finished steps, so that the
-    analysis continues after them when called again with the same arguments. The caller removes `parts`. A task uses
-    about `task_memory` bytes outside Java's heap. The analysis ends after `wait` seconds without an executor. `report`
-    is called with progress lines.
+    All machines must have access to the captures and the folder `parts`. Finished steps are kept in `parts`, and a call
+    with the same arguments continues after them. The caller must remove `parts`. A task uses about `task_memory` bytes
+    outside Java's heap. The analysis fails after `wait` seconds without an executor. `report` is called with progress
+    lines.
     """
     job = _Job(session, [str(Path(path).resolve()) for path in captures], Path(parts).resolve(), buckets, task_memory)
     with _Settings(session), _Watch(session, wait, report) as watch:
@@ -79,17 +79,17 @@ class _Job:
             for task in _native.tasks(capture, size)
         ]
         self.arguments = (paths, str(parts / "errors"), self.buckets, task_memory)
-        # Describes the inputs of the parts, which are reused only for the same inputs.
+        # Finished parts are reused only if this description of their inputs is unchanged.
         files = [sorted((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in c.folder.iterdir()) for c in self.opened]
-        whole = {"version": superstep.__version__, "buckets": self.buckets, "captures": paths, "files": files}
-        self.description = json.dumps(whole)
+        inputs = {"version": superstep.__version__, "buckets": self.buckets, "captures": paths, "files": files}
+        self.description = json.dumps(inputs)
 
     def run(self, watch):
-        described = self.parts / "job.json"
-        if not described.is_file() or described.read_text() != self.description:
+        job_file = self.parts / "job.json"
+        if not job_file.is_file() or job_file.read_text() != self.description:
             shutil.rmtree(self.parts, ignore_errors=True)
             self.parts.mkdir(parents=True)
-            described.write_text(self.description)
+            job_file.write_text(self.description)
         shutil.rmtree(self.parts / "errors", ignore_errors=True)
         (self.parts / "errors").mkdir()
         if not self.tasks:
@@ -113,7 +113,7 @@ class _Job:
             watch.report(f"{name}: already finished")
             return
         writer = rows().write.mode("overwrite").option("compression", "none")
-        # Each task's rows wait in Java's heap for the end of a block.
+        # The rows of a task stay in Java's heap until a block is complete.
         writer = writer.option("parquet.block.size", 16 << 20).option("parquet.enable.dictionary", "false")
         with watch.step(name):
             try:
@@ -124,15 +124,15 @@ class _Job:
     def failure(self, name, error, watch):
         """Returns the error of a failed step. A message written by a task takes precedence over Spark's."""
         for path in sorted((self.parts / "errors").glob("*.json")):
-            noted = json.loads(path.read_text())
-            kind = superstep.CaptureError if noted["kind"] == "CaptureError" else ClusterError
-            return kind(noted["message"])
+            recorded = json.loads(path.read_text())
+            kind = superstep.CaptureError if recorded["kind"] == "CaptureError" else ClusterError
+            return kind(recorded["message"])
         if watch.is_lost:
-            why = f"there was no executor for {watch.wait:.0f} seconds; start workers"
+            reason = f"there was no executor for {watch.wait:.0f} seconds; start workers"
         else:
-            why = f"Spark says: {_cause(error)}"
+            reason = f"Spark reported: {_cause(error)}"
         return ClusterError(
-            f"failed in the step {name}: {why}. Finished steps are kept in {self.parts}: the same command continues after them"
+            f"failed to run step {name}: {reason}. Finished steps are in {self.parts}; the same command continues after them"
         )
 
     def merged(self, number):
@@ -159,15 +159,15 @@ class _Settings:
     """Changes settings of the caller's session while the analysis runs."""
 
     def __init__(self, session):
-        self.conf, self.before = session.conf, {}
+        self.conf, self.original = session.conf, {}
 
     def __enter__(self):
         for name, value in SETTINGS.items():
-            self.before[name] = self.conf.get(name, None)
+            self.original[name] = self.conf.get(name, None)
             self.conf.set(name, str(value))
 
     def __exit__(self, *_):
-        for name, value in self.before.items():
+        for name, value in self.original.items():
             self.conf.unset(name) if value is None else self.conf.set(name, value)
 
 
@@ -180,7 +180,7 @@ class _Watch(threading.Thread):
         super().__init__(daemon=True)
         self.context, self.wait, self.report = session.sparkContext, wait, report
         self.is_local = self.context.master.startswith("local")
-        self.name_of_step, self.is_lost, self.ended = None, False, threading.Event()
+        self.step_name, self.is_lost, self.ended = None, False, threading.Event()
 
     def __enter__(self):
         self.start()
@@ -201,7 +201,7 @@ class _Watch(threading.Thread):
     def run(self):
         last, seen = None, time.monotonic()
         while not self.ended.wait(1.0):
-            name = self.name_of_step
+            name = self.step_name
             try:
                 if name is None or self.is_local or self.executors() > 0:
                     seen = time.monotonic()
@@ -220,7 +220,7 @@ class _Watch(threading.Thread):
     def progress(self, name):
         tracker = self.context.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        counts = [f"{one.numCompletedTasks} of {one.numTasks} tasks" for one in stages if one is not None]
+        counts = [f"{stage.numCompletedTasks} of {stage.numTasks} tasks" for stage in stages if stage is not None]
         return f"{name}: {', '.join(counts)}" if name is not None and counts else None
 
 
@@ -229,10 +229,10 @@ class _Step:
         self.watch, self.name = watch, name
 
     def __enter__(self):
-        self.watch.name_of_step = self.name
+        self.watch.step_name = self.name
 
     def __exit__(self, *_):
-        self.watch.name_of_step = None
+        self.watch.step_name = None
 
 
 # IDs of applications whose executors have this module.
@@ -246,9 +246,9 @@ def _ship(session):
         return None
     if context.applicationId not in _shipped:
         # Later executors also fetch the archive, so it is kept until this process ends.
-        place = tempfile.mkdtemp(prefix="superstep-")
-        atexit.register(shutil.rmtree, place, ignore_errors=True)
-        archive = Path(place, f"{MODULE}.zip")
+        folder = tempfile.mkdtemp(prefix="superstep-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        archive = Path(folder, f"{MODULE}.zip")
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
             for path in sorted(Path(superstep.__file__).parent.iterdir()):
                 if path.is_file():
@@ -259,7 +259,7 @@ def _ship(session):
 
 
 def _in_task(module, name, *arguments):
-    """Returns a function for executors, which may not have this module before it runs."""
+    """Returns a function for executors that might not have this module before it runs."""
 
     def call(batches):
         import os
@@ -267,7 +267,7 @@ def _in_task(module, name, *arguments):
 
         from pyspark import SparkFiles, TaskContext
 
-        # Uses as many threads as the task has CPUs.
+        # Use as many threads as the task has CPUs.
         os.environ.setdefault("RAYON_NUM_THREADS", str(TaskContext.get().cpus()))
         if module is not None:
             folder = SparkFiles.get(module)
@@ -286,7 +286,7 @@ _opened: dict[str, superstep.Capture] = {}
 
 
 def _open(path):
-    """Returns an open capture, which a worker keeps for its next tasks."""
+    """Returns an open capture; the worker keeps it open for its next tasks."""
     if path not in _opened:
         _opened.clear()
         _opened[path] = superstep.open(path)
@@ -298,13 +298,13 @@ def in_task(name, batches, paths, errors, buckets, memory, tasks=None):
     try:
         yield from _batches(_step(name, batches, paths, buckets, memory, tasks))
     except (superstep.SuperstepError, OSError, MemoryError) as error:
-        noted = {"kind": type(error).__name__, "message": str(error)}
+        recorded = {"kind": type(error).__name__, "message": str(error)}
         try:
             path = Path(errors, f"{uuid.uuid4()}.json")
-            path.with_suffix(".part").write_text(json.dumps(noted))
+            path.with_suffix(".part").write_text(json.dumps(recorded))
             path.with_suffix(".part").rename(path)
         except OSError:
-            # The folder is full or gone; Spark has the message as well.
+            # The folder is full or gone; Spark also reports the message.
             pass
         raise
 
@@ -316,7 +316,7 @@ def _step(name, batches, paths, buckets, memory, tasks):
             for row in _native.map_chunks(_open(paths[number]), tuple(chunks), buckets):
                 yield (number, *row)
         return
-    # Spark's own folders, which are removed with the application.
+    # Spark removes its own folders when the application ends.
     spill = os.environ.get("SPARK_LOCAL_DIRS") or os.environ.get("SPARK_EXECUTOR_DIRS") or tempfile.gettempdir()
     spill = spill.split("," if "SPARK_LOCAL_DIRS" in os.environ else os.pathsep)[0]
     run = getattr(_native, name)
@@ -336,30 +336,30 @@ def _batches(rows):
     types = {"int": pyarrow.int32(), "tinyint": pyarrow.int8(), "bigint": pyarrow.int64(), "binary": pyarrow.binary()}
     columns = [column.split() for column in SCHEMA.split(", ")]
     schema = pyarrow.schema([(name, types[kind]) for name, kind in columns])
-    waiting, size = [], 0
+    pending, size = [], 0
     for row in itertools.chain(rows, [None]):
         if row is not None:
-            waiting.append(row)
+            pending.append(row)
             size += len(row[-1])
-        if waiting and (row is None or size >= BATCH_BYTES):
-            arrays = [pyarrow.array(column, field.type) for column, field in zip(zip(*waiting), schema)]
+        if pending and (row is None or size >= BATCH_BYTES):
+            arrays = [pyarrow.array(column, field.type) for column, field in zip(zip(*pending), schema)]
             yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
-            waiting, size = [], 0
+            pending, size = [], 0
 
 
 def _bytes(text):
-    """Parses a number of bytes: 512M, 2G."""
+    """Parses a size in bytes, such as 512M or 2G."""
     units = {"K": 10, "M": 20, "G": 30, "T": 40}
     number, shift = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 0)
     return int(number) << shift
 
 
 def names(paths):
-    """Returns a folder for the tables of each capture; an empty path for a single one."""
+    """Returns a relative folder for the tables of each capture, or an empty path if there is only one capture."""
     if len(paths) == 1:
         return [Path()]
-    plain = [path.parent.name if path.name == "capture" else path.name for path in (Path(p).resolve() for p in paths)]
-    return [Path(f"{number}-{name}") for number, name in enumerate(plain)]
+    labels = [path.parent.name if path.name == "capture" else path.name for path in (Path(p).resolve() for p in paths)]
+    return [Path(f"{number}-{name}") for number, name in enumerate(labels)]
 
 
 def main():

@@ -62,7 +62,7 @@ class Cluster:
             process.terminate()
             process.wait()
             log.close()
-        # Executors end after their workers.
+        # Executors exit after their workers.
         for _ in range(50):
             try:
                 return self.folder.cleanup()

@@ -25,12 +25,12 @@ def main():
     parser.add_argument("--between", type=float, nargs=2, default=[0, float("inf")], help="range of accesses per capture")
     arguments = parser.parse_args()
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    least, most = arguments.between
+    minimum, maximum = arguments.between
     captures = sorted(events.parent for events in arguments.folder.rglob("events.sst"))
-    captures = [capture for capture in captures if least <= superstep.open(capture).thread_accesses < most]
+    captures = [capture for capture in captures if minimum <= superstep.open(capture).thread_accesses < maximum]
     opened = [superstep.open(capture) for capture in captures]
     accesses = sum(capture.thread_accesses for capture in opened)
-    wanted = [capture.analyse(memory_bytes=1 << 30).digest for capture in opened]
+    expected = [capture.analyse(memory_bytes=1 << 30).digest for capture in opened]
     complete = sum(capture.complete for capture in opened)
     print(f"{len(captures)} captures, {complete} of them complete, with {accesses:,} accesses", flush=True)
     if not captures:
@@ -47,7 +47,7 @@ def main():
                 with tempfile.TemporaryDirectory() as parts:
                     found = spark.analyse(session, captures, parts, buckets=buckets, task_memory=512 << 20)
                     found = [analysis.digest for analysis in found]
-                wrong = [str(path) for path, one, other in zip(captures, wanted, found) if one != other]
+                wrong = [str(path) for path, single, cluster_digest in zip(captures, expected, found) if single != cluster_digest]
                 different += len(wrong)
                 seconds = time.monotonic() - started
                 equal = len(found) - len(wrong)

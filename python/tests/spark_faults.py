@@ -41,7 +41,7 @@ def all_workers(cluster, driver):
 
 
 def driver_itself(cluster, driver):
-    # Its JVM ends with it.
+    # The driver's JVM exits with it.
     kill(driver.pid)
 
 
@@ -64,7 +64,7 @@ FAULTS = [
 
 
 def moment(line, tasks):
-    """Returns the stage of which some tasks, but not all, have ended."""
+    """Returns the stage in which some, but not all, tasks have ended."""
     match = re.fullmatch(r"(\w+): (\d+) of (\d+) tasks", line.strip())
     if match is None or not 0 < int(match[2]) < int(match[3]):
         return None
@@ -110,7 +110,7 @@ def main():
             outcome += ", equal" if lines[-1].endswith(digest) else ", DIFFERENT"
         else:
             outcome += f": {lines[-1]}"
-        missed = "" if done or do is nothing else " (the moment never came)"
+        missed = "" if done or do is nothing else " (the fault was never injected)"
         print(f"{name}{missed}: {outcome}", flush=True)
 
 

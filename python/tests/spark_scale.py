@@ -2,7 +2,7 @@
 
 Prints how long each took, whether the tables are equal, how much was shuffled and spilled, and the peak
 memory of Java and of the tasks outside it. Where version 1 control groups can be created, the kernel limits each
-worker and its children to `--memory`; elsewhere, only Superstep observes the limit.
+worker and its children to `--memory`; otherwise, only Superstep observes the limit.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def confine(process, name, memory):
 
 
 def metrics(folder):
-    """Returns sums over all tasks of the only application with a log in `folder`."""
+    """Returns sums over all tasks of the application; `folder` contains only its log."""
     sums = {"shuffled": 0, "rows": 0, "spilled": 0, "failed": 0}
     (log,) = folder.iterdir()
     with log.open() as lines:
@@ -132,8 +132,8 @@ def main():
         print(f"spilled by Spark: {sums['spilled']:,} bytes; failed tasks: {sums['failed']}")
         print(f"peak resident memory: Java {peaks.java:,} bytes, a task process {peaks.tasks:,} bytes")
         for group in filter(None, groups):
-            most, refused = ((group / f"memory.{name}").read_text().strip() for name in ("max_usage_in_bytes", "failcnt"))
-            print(f"worker in a group of {arguments.memory:,} bytes: peak {int(most):,} with cached files; limit reached {refused} times")
+            peak, hits = ((group / f"memory.{name}").read_text().strip() for name in ("max_usage_in_bytes", "failcnt"))
+            print(f"worker in a group of {arguments.memory:,} bytes: peak {int(peak):,} including cached files; limit reached {hits} times")
         print(f"code {ended.returncode}", flush=True)
     for group in filter(None, groups):
         try:

@@ -1,4 +1,4 @@
-"""Runs the notebook in the documentation like a user who opens it beside the folder of a run."""
+"""Runs the documentation's notebook as a user would, beside the folder of a run."""
 
 import os
 import shutil
@@ -22,8 +22,8 @@ class Notebook(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         # The user's own Jupyter files are neither read nor written.
-        places = {name: str(self.folder / name) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
-        self.enterContext(mock.patch.dict(os.environ, places))
+        variables = {name: str(self.folder / name) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+        self.enterContext(mock.patch.dict(os.environ, variables))
         self.notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)
         self.cells = [cell for cell in self.notebook.cells if cell.cell_type == "code"]
 
@@ -36,7 +36,7 @@ class Notebook(unittest.TestCase):
         run = self.folder / "out" / "thesis" / "latest" / "benchmarks" / "hs2d"
         shutil.copytree(ROOT / "trace" / "tests" / "captures" / "exchange", run / "capture")
         resources = {"metadata": {"path": str(self.folder)}}
-        # Sockets in a folder, not ports that others can reach.
+        # Use sockets in a folder instead of ports that others can reach.
         config = Config(KernelManager={"transport": "ipc", "ip": str(self.folder / "kernel")})
         nbclient.NotebookClient(self.notebook, config=config, timeout=300, resources=resources).execute()
 

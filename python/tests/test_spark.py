@@ -79,12 +79,12 @@ class Local(unittest.TestCase):
         self.analyse(CAPTURES[:1], buckets=1)
         self.assertEqual(self.session.conf.get(name), before)
 
-    def test_damaged_chunk_is_named(self):
+    def test_damaged_chunk_is_reported(self):
         capture = self.folder / "capture"
         shutil.copytree(CAPTURES[0], capture)
         stream = sorted(capture.glob("stream-*.sst"))[0]
         data = bytearray(stream.read_bytes())
-        # After the headers of the file and of its first chunk.
+        # This byte is after the headers of the file and of its first chunk.
         data[32 + 48 + 5] ^= 1
         stream.write_bytes(data)
         with self.assertRaisesRegex(superstep.CaptureError, f"{stream.name}.*checksum"):
@@ -101,14 +101,14 @@ class Standalone(unittest.TestCase):
 
     def test_analysis_needs_workers(self):
         with tempfile.TemporaryDirectory() as out, Cluster(0) as cluster:
-            nobody = self.run_main(cluster, out, "--executor-wait=2")
-            self.assertEqual(nobody.returncode, 11, nobody.stderr)
-            self.assertIn("no executor for 2 seconds", nobody.stderr)
+            without_workers = self.run_main(cluster, out, "--executor-wait=2")
+            self.assertEqual(without_workers.returncode, 11, without_workers.stderr)
+            self.assertIn("no executor for 2 seconds", without_workers.stderr)
             cluster.workers = [cluster.worker() for _ in range(2)]
-            both = self.run_main(cluster, out, "--buckets=7")
+            with_workers = self.run_main(cluster, out, "--buckets=7")
             # One of the captures is from a killed program.
-            self.assertEqual(both.returncode, 9, both.stderr)
-            self.assertEqual([line.split()[-1] for line in both.stdout.splitlines()], digests())
+            self.assertEqual(with_workers.returncode, 9, with_workers.stderr)
+            self.assertEqual([line.split()[-1] for line in with_workers.stdout.splitlines()], digests())
             self.assertEqual(sorted(os.listdir(out)), ["0-whole", "1-killed", "2-exchange"])
             twice = subprocess.run(
                 [sys.executable, "-c", TWICE, cluster.url, Path(out, "parts"), *CAPTURES],

@@ -26,7 +26,7 @@ def stream(accesses):
 
 
 def run_of(folder, *names):
-    """Opens a run of these benchmarks, as `superstep suite` writes it."""
+    """Writes a run of the benchmarks `names` like `superstep suite`, and opens it."""
     run = json.loads((ROOT / "tools" / "fuzz" / "seeds" / "run.json").read_text())
     run["benchmarks"] = [run["benchmarks"][0] | {"name": name} for name in names]
     (folder / "run.json").write_text(json.dumps(run))
@@ -127,7 +127,7 @@ class Captures(unittest.TestCase):
             self.assertEqual(svg.findtext("{*}title"), figure.title)
             self.assertEqual(svg.findtext("{*}desc"), figure.description)
             self.assertEqual(figure.png[:8], b"\x89PNG\r\n\x1a\n")
-            # A notebook shows one of the two.
+            # A notebook shows either the SVG or the PNG.
             self.assertNotEqual(figure._repr_svg_() is None, figure._repr_png_() is None)
         degree = analysis.figure("degree")
         self.assertEqual(degree._repr_svg_(), degree.svg)
@@ -162,7 +162,7 @@ class Captures(unittest.TestCase):
         with self.assertRaisesRegex(superstep.SuperstepError, "failed to draw timeline: it shows when launches ran"):
             analysis.figure("timeline")
 
-    def test_wrong_arguments(self):
+    def test_invalid_arguments(self):
         for wrong in ({"launch": 99}, {"kernel": "nothing"}, {"kernel": "regex:("}, {"cta": "3-1"}, {"cta": []},
                       {"columns": ["adress"]}, {"threads": 0}):
             with self.subTest(wrong), self.assertRaises(ValueError):
@@ -186,8 +186,8 @@ class Captures(unittest.TestCase):
             body = re.search(rf"^class {kind}:\n((?:    .*\n|\n)+)", stub, re.M).group(1)
             typed = set(re.findall(r"^    def (\w+)", body, re.M))
             members = vars(getattr(superstep, kind))
-            there = {name for name in members if not name.startswith("__") or name in typed}
-            self.assertEqual(there, typed, kind)
+            found = {name for name in members if not name.startswith("__") or name in typed}
+            self.assertEqual(found, typed, kind)
 
     def test_everything_has_a_docstring(self):
         for name in superstep.__all__:
@@ -235,10 +235,10 @@ class Runs(unittest.TestCase):
         with self.assertRaisesRegex(superstep.CaptureError, "2 captures.*: benchmarks/hs2d/capture, benchmarks/path/capture"):
             superstep.open(self.folder)
         self.assertEqual(run.capture("path").thread_accesses, 128)
-        both = run.figure("degree").table.to_pandas()
-        self.assertEqual(set(both["application"]), {"hs2d", "path"})
-        one = run.figure("degree", "path").table.to_pandas()
-        self.assertEqual(set(one["application"]), {"path"})
+        all_benchmarks = run.figure("degree").table.to_pandas()
+        self.assertEqual(set(all_benchmarks["application"]), {"hs2d", "path"})
+        path = run.figure("degree", "path").table.to_pandas()
+        self.assertEqual(set(path["application"]), {"path"})
 
     def test_processes_are_benchmarks_with_joined_tables(self):
         run = run_of(self.folder, "app")

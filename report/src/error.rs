@@ -1,10 +1,10 @@
-//! Errors of this library.
+//! The error type of this library.
 
 use superstep_analysis::AnalysisError;
 use superstep_table::FileError;
 use superstep_trace::TraceError;
 
-/// Errors in turning tables into documents.
+/// An error in turning tables into documents.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error(transparent)]
@@ -23,7 +23,7 @@ pub enum ReportError {
         figure: String,
         known: Vec<&'static str>,
     },
-    /// The figure exists, but the measurements lack its content.
+    /// The figure exists, but its data was not measured.
     #[error("failed to draw {figure}: it shows {shows}")]
     NothingToDraw { figure: String, shows: &'static str },
     #[error(

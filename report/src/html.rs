@@ -1,4 +1,4 @@
-//! Parts of pages; `maud` escapes all text.
+//! Building blocks of pages; `maud` escapes all text.
 
 use crate::figures;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
@@ -125,11 +125,11 @@ pub(crate) fn table<N: AsRef<str>, R: IntoIterator<Item = (N, Cell)>>(
     }
 }
 
-/// Renders a note about a table with only the first `most` rows: the file in `tables/` has all of them.
-pub(crate) fn first_of(most: usize, rows: usize, file: &str) -> Markup {
+/// Renders a note that a table shows only the first `max` rows, and that the file in `tables/` has all of them.
+pub(crate) fn first_of(max: usize, rows: usize, file: &str) -> Markup {
     html! {
-        @if rows > most {
-            p.soft { "The first " (most) " of " (rows) " rows; " code { "tables/" (file) } " has all of them." }
+        @if rows > max {
+            p.soft { "The first " (max) " of " (rows) " rows; " code { "tables/" (file) } " has all of them." }
         }
     }
 }
@@ -185,7 +185,7 @@ pub(crate) fn counted(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// Makes a valid element id from `name`, with a prefix.
+/// Creates a valid element id from `name`, with a prefix.
 pub(crate) fn id(prefix: &str, name: &str) -> String {
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     format!("{prefix}-{name}")

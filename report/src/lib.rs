@@ -3,7 +3,7 @@
 //!
 //! Only this crate refers to suites, programs and papers by name.
 
-/// Makes a type usable as a table column, with the text that its `as_str` returns.
+/// Makes a type usable as a table column, using the text that its `as_str` returns.
 macro_rules! text_column {
     ($type:ty) => {
         impl superstep_table::Value for $type {
@@ -20,7 +20,7 @@ macro_rules! text_column {
 }
 use text_column;
 
-/// Declares a function that makes a table from items: `column: type [unit] = meaning => value;`.
+/// Declares a function that builds a table from items: `column: type [unit] = meaning => value;`.
 macro_rules! table_from {
     ($(#[doc = $doc:literal])+ fn $name:ident<$life:lifetime>($item:pat, $source:ty) = $table:literal {
         $($column:ident: $type:ty $([$unit:literal])? = $meaning:expr => $value:expr;)+

@@ -23,7 +23,7 @@ pub(crate) const STUDIES: [(&str, &str); 2] = [
     ),
 ];
 
-/// The suite whose programs have published numbers.
+/// The suite of programs with published numbers.
 pub const RODINIA: &str = "rodinia";
 
 /// Published numbers, described in `published.json`.
@@ -47,10 +47,10 @@ pub struct CpuTime {
 
 pub fn rodinia() -> Rodinia {
     let data = include_str!("../../suites/rodinia/published.json");
-    serde_json::from_str(data).expect("a test reads the file")
+    serde_json::from_str(data).expect("published.json must be valid")
 }
 
-/// The size in Rodinia's manifests that the published times are for.
+/// The size in Rodinia's manifests that matches the published times.
 pub const CPU_SIZE: &str = "published";
 /// The Rodinia program whose tracing is measured, and its size.
 pub const CPU_TRACED: (&str, &str) = ("hotspot3D", "thesis");

@@ -4,7 +4,7 @@ use crate::error::{Result, TraceError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A flag that cancels work; the default is never set.
+/// A flag that cancels work; the default flag is never set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cancellation(Option<&'static AtomicBool>);
 
@@ -27,7 +27,7 @@ impl Cancellation {
     }
 }
 
-/// Progress of a capture's reader; clones belong to the same reader.
+/// Progress of a capture's reader; clones refer to the same reader.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     read_bytes: Arc<AtomicU64>,

@@ -53,7 +53,7 @@ pub enum TraceError {
         reason: String,
     },
     #[error(
-        "failed to open {}: it holds {} captures; name one of them: {}",
+        "failed to open {}: it contains {} captures; name one of them: {}",
         path.display(), captures.len(), captures.join(", ")
     )]
     SeveralCaptures {
@@ -61,7 +61,7 @@ pub enum TraceError {
         captures: Vec<String>,
     },
     #[error(
-        "failed to read {}: schema version {version} where {} was expected; rebuild the runtime",
+        "failed to read {}: found schema version {version}, expected {}; rebuild the runtime",
         path.display(), crate::SUMMARY_SCHEMA_VERSION
     )]
     SummaryVersion { path: PathBuf, version: u32 },
@@ -86,7 +86,8 @@ pub enum TraceError {
     )]
     Table { reason: String },
     #[error(
-        "failed to read the capture: site {site} is in none of its module tables; not all of the capture's modules were registered; rebuild the program and trace it again"
+        "failed to read the capture: site {site} is in none of its module tables, because not all modules were \
+         registered; rebuild the program and trace it again"
     )]
     UnknownSite { site: crate::SiteId },
     #[error("reading the capture was interrupted")]

@@ -1,9 +1,9 @@
-//! Superstep's data: a traced program's accesses to global memory, and the files that hold them.
+//! Superstep's data: a traced program's accesses to global memory, and the files that contain them.
 //!
-//! A *capture* is a folder with `events.sst` (header, site tables, launches, allocations, copies) and one `stream-<n>.sst`
-//! for each CUDA stream (access groups). [`CaptureWriter`] writes it, [`Capture`] reads it; `docs/trace-format.md` describes
-//! every byte. [`digest`] condenses a launch to 128 bits that do not depend on order, and [`memtrace_v1`] exchanges accesses
-//! in the format of Rieber 2017.
+//! A *capture* is a folder with `events.sst` (header, site tables, launches, allocations, copies) and one
+//! `stream-<n>.sst` for each CUDA stream (access groups). [`CaptureWriter`] writes it, and [`Capture`] reads it;
+//! `docs/trace-format.md` describes every byte. [`digest`] condenses a launch to 128 bits that do not depend on order,
+//! and [`memtrace_v1`] exchanges accesses in the format of Rieber 2017.
 //!
 //! ```
 //! use superstep_trace::*;

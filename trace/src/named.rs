@@ -1,6 +1,6 @@
 //! Enums whose variants have names.
 
-/// Error for text that names no variant of an enum.
+/// Error for text that is not the name of any variant of an enum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no {what} {name:?}; expected {expected}")]
 pub struct UnknownName {
@@ -15,14 +15,14 @@ macro_rules! named {
     (
         $(#[$about:meta])*
         pub enum $type:ident($what:literal) {
-            $($(#[$of_variant:meta])* $variant:ident $(= $number:literal)? => $name:literal,)+
+            $($(#[$variant_meta:meta])* $variant:ident $(= $number:literal)? => $name:literal,)+
         }
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[derive(serde::Serialize, serde::Deserialize)]
         pub enum $type {
-            $($(#[$of_variant])* #[serde(rename = $name)] $variant $(= $number)?,)+
+            $($(#[$variant_meta])* #[serde(rename = $name)] $variant $(= $number)?,)+
         }
 
         impl $type {

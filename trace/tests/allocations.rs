@@ -9,7 +9,7 @@ fn builder(folder: &tempfile::TempDir) -> CaptureBuilder {
 }
 
 /// Adds a launch, at which live allocations can be read.
-fn ask(capture: &mut CaptureBuilder) {
+fn add_launch(capture: &mut CaptureBuilder) {
     capture.begin(testing::launch("kernel", 1, 32));
 }
 
@@ -22,14 +22,14 @@ fn reused_memory_belongs_to_the_live_allocation() {
     };
     let device = AllocationKind::Device;
     events.allocate(5000, 10, symbol);
-    ask(&mut events);
+    add_launch(&mut events);
     let first = events.allocate(1000, 100, device.clone());
     events.allocate(1100, 100, device.clone());
-    ask(&mut events);
+    add_launch(&mut events);
     events.free(first);
-    ask(&mut events);
+    add_launch(&mut events);
     events.allocate(1000, 50, device);
-    ask(&mut events);
+    add_launch(&mut events);
     let capture = events.kill();
     let records: Vec<_> = capture.launches().collect();
     let at = |launch: usize, address: u64| {
@@ -73,16 +73,16 @@ fn names_added_to_a_capture_are_read_again_and_damaged_ones_are_reported() {
             name: "buf".into(),
         }],
     };
-    let of = |capture: &Capture| {
+    let state = |capture: &Capture| {
         let names = capture.allocations().iter();
         let names: Vec<_> = names.map(|it| it.name().map(str::to_owned)).collect();
         (capture.header.program.clone(), names)
     };
     let expected = ("pc.cu".to_owned(), vec![Some("buf".to_owned()), None]);
     capture.add_names(names).unwrap();
-    assert_eq!(of(&capture), expected);
+    assert_eq!(state(&capture), expected);
     let again = Capture::open(folder.path()).unwrap();
-    assert_eq!(of(&again), expected);
+    assert_eq!(state(&again), expected);
     assert!(again.complete);
 
     std::fs::write(folder.path().join("names.json"), "{").unwrap();
@@ -98,7 +98,7 @@ fn names_added_to_a_capture_are_read_again_and_damaged_ones_are_reported() {
 
 /// Returns the ids of the allocations that are live at a final launch.
 fn alive(mut events: CaptureBuilder) -> Vec<u32> {
-    ask(&mut events);
+    add_launch(&mut events);
     let capture = events.kill();
     let map = capture.launches().last().unwrap().allocations;
     map.iter().map(|allocation| allocation.id.0).collect()
@@ -109,9 +109,9 @@ fn an_allocation_over_an_unfreed_one_replaces_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut events = builder(&folder);
     events.allocate(100, 100, AllocationKind::Device);
-    let gone = events.allocate(300, 100, AllocationKind::Device);
+    let replaced = events.allocate(300, 100, AllocationKind::Device);
     events.allocate(150, 200, AllocationKind::Device);
-    events.free(gone);
+    events.free(replaced);
     assert_eq!(alive(events), [2]);
 }
 
@@ -143,7 +143,7 @@ proptest! {
                 live.push((id.0, address, bytes));
             }
         }
-        ask(&mut events);
+        add_launch(&mut events);
         let capture = events.kill();
         let map = capture.launches().next().unwrap().allocations;
         let mut resolver = map.resolver();

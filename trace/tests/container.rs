@@ -117,13 +117,13 @@ fn threads_write_concurrently() {
     let (all, error) = groups(&capture);
     assert!(error.is_none() && capture.complete);
     for cta in 0..4 {
-        let of_cta: Vec<_> = all
+        let addresses: Vec<_> = all
             .iter()
             .filter(|(_, group)| group.cta == cta)
             .map(|(_, group)| group.addresses[0])
             .collect();
         assert_eq!(
-            of_cta,
+            addresses,
             (0..1000).map(|step| BASE + step * 128).collect::<Vec<_>>(),
             "program order of CTA {cta}"
         );
@@ -137,7 +137,7 @@ fn a_stream_file_cut_off_anywhere_keeps_its_whole_chunks() {
     let path = folder.path().join("stream-0.sst");
     let bytes = std::fs::read(&path).unwrap();
     let all = flat(&small());
-    let mut most = 0;
+    let mut previous = 0;
     for length in 0..bytes.len() {
         std::fs::write(&path, &bytes[..length]).unwrap();
         let capture = Capture::open(folder.path()).unwrap();
@@ -148,14 +148,14 @@ fn a_stream_file_cut_off_anywhere_keeps_its_whole_chunks() {
         );
         assert_eq!(found.len() % 5, 0, "whole chunks, at {length}");
         assert_eq!(found, all[..found.len()], "at {length}");
-        assert!(found.len() >= most, "at {length}");
-        most = found.len();
+        assert!(found.len() >= previous, "at {length}");
+        previous = found.len();
     }
-    assert_eq!(most, all.len(), "only the end chunk is missing");
+    assert_eq!(previous, all.len(), "only the end chunk is missing");
 }
 
 /// Returns an event without the parts that depend on later events or the stream's file.
-fn alone(timed: TimedEvent<HostEvent<'_>>) -> TimedEvent<HostEvent<'_>> {
+fn stripped(timed: TimedEvent<HostEvent<'_>>) -> TimedEvent<HostEvent<'_>> {
     let event = match timed.event {
         HostEvent::Launch(record) => HostEvent::Launch(LaunchRecord {
             end: None,
@@ -184,8 +184,8 @@ fn an_events_file_cut_off_anywhere_keeps_its_whole_chunks() {
                     "at {length}"
                 );
                 let (steps, all) = (capture.replay(), whole.replay());
-                let all = all.take(capture.replay().count()).map(alone);
-                assert!(steps.map(alone).eq(all), "at {length}");
+                let all = all.take(capture.replay().count()).map(stripped);
+                assert!(steps.map(stripped).eq(all), "at {length}");
                 let (found, error) = groups(&capture);
                 assert!(error.is_none(), "at {length}");
                 assert_eq!(found, flat(&small())[..found.len()], "at {length}");
@@ -193,7 +193,7 @@ fn an_events_file_cut_off_anywhere_keeps_its_whole_chunks() {
             Err(error) => {
                 assert!(
                     opened == 0,
-                    "once the header is there, the capture opens; at {length}"
+                    "once the header is readable, the capture opens; at {length}"
                 );
                 assert!(error.to_string().contains("events.sst at byte "), "{error}");
             }
@@ -221,17 +221,17 @@ fn every_changed_byte_is_detected() {
                 }
                 Err(error) => vec![error.to_string()],
             };
-            let said = problems
+            let is_reported = problems
                 .iter()
                 .any(|problem| problem.contains(file) && problem.contains(" at byte "));
-            assert!(said, "{file} at {at}: {problems:?}");
+            assert!(is_reported, "{file} at {at}: {problems:?}");
         }
         std::fs::write(&path, &bytes).unwrap();
     }
 }
 
 #[test]
-fn damage_in_the_middle_keeps_what_precedes_it() {
+fn damage_in_the_middle_keeps_everything_before_it() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), BASE, &small());
     let path = folder.path().join("stream-0.sst");
@@ -266,7 +266,7 @@ fn a_missing_stream_file_is_reported() {
     let capture = Capture::open(folder.path()).unwrap();
     assert!(!capture.complete);
     assert!(
-        capture.problems[0].contains("launch 0 made 320 thread accesses, but the file holds 0"),
+        capture.problems[0].contains("launch 0 made 320 thread accesses, but the file contains 0"),
         "{:?}",
         capture.problems
     );
@@ -367,8 +367,8 @@ proptest! {
         write(folder.path(), BASE, &small());
         for (file, noise) in [("events.sst", &events), ("stream-0.sst", &stream)] {
             let path = folder.path().join(file);
-            let kept = if keep_magic { std::fs::read(&path).unwrap()[..32].to_vec() } else { Vec::new() };
-            std::fs::write(&path, [kept, noise.clone()].concat()).unwrap();
+            let header = if keep_magic { std::fs::read(&path).unwrap()[..32].to_vec() } else { Vec::new() };
+            std::fs::write(&path, [header, noise.clone()].concat()).unwrap();
             if let Ok(capture) = Capture::open(folder.path()) {
                 prop_assert!(!capture.complete);
                 groups(&capture);

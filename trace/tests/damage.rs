@@ -140,7 +140,7 @@ fn parts_that_end_early_are_damage() {
 }
 
 fn one_chunk(folder: &std::path::Path, lanes: u32) {
-    // All distances differ, so that the addresses take some bytes.
+    // All distances differ, so that the addresses take up some bytes.
     let group = |number: u64| AccessGroup {
         site: SiteId::new(1, 0),
         mask: u32::MAX >> (32 - lanes),
@@ -151,7 +151,7 @@ fn one_chunk(folder: &std::path::Path, lanes: u32) {
     write(folder, BASE, &[vec![(0..1000).map(group).collect()]]);
 }
 
-/// A reader must not allocate as much memory as a damaged header claims.
+/// A reader must not allocate memory just because a damaged header claims a large size.
 #[test]
 fn claimed_sizes_are_checked() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,7 +200,7 @@ fn launch_that_claims_2_to_60_accesses_is_reported() {
     assert!(!capture.complete);
     assert!(
         capture.problems[0]
-            .contains("launch 0 made 1152921504606846976 thread accesses, but the file holds 0"),
+            .contains("launch 0 made 1152921504606846976 thread accesses, but the file contains 0"),
         "{:?}",
         capture.problems
     );

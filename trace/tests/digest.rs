@@ -1,4 +1,4 @@
-//! Checks that the digest depends on the accesses alone.
+//! Checks that the digest depends only on the accesses.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn base_group() -> AccessGroup {
 }
 
 #[test]
-fn marks_of_grid_barriers_are_kept_but_are_no_accesses() {
+fn marks_of_grid_barriers_are_kept_but_are_not_accesses() {
     let (first, second) = (
         base_group(),
         AccessGroup {
@@ -132,7 +132,7 @@ fn digest_depends_on_each_part_of_an_access() {
     assert_eq!(
         digest_of(&[AccessGroup { sm: 5, ..original }], BASE),
         digest_of(&[original], BASE),
-        "the SM does not count"
+        "the SM does not matter"
     );
 }
 
@@ -167,13 +167,13 @@ fn launches_of_a_capture_have_their_own_digests() {
     );
     let digests = digest::launches(&capture).unwrap();
     assert_eq!(digests[0].1, digest_of(&[group], BASE));
-    assert_ne!(digests[0].1, digests[1].1, "the launch counts");
+    assert_ne!(digests[0].1, digests[1].1, "the launch matters");
     assert_eq!(digests[2].1, LaunchDigest::default());
 }
 
 proptest! {
     #[test]
-    fn order_grouping_and_place_do_not_matter(
+    fn order_grouping_and_addresses_do_not_matter(
         groups in proptest::collection::vec(any_group(BASE), 0..40),
         seed: u64,
     ) {

@@ -1,4 +1,4 @@
-//! A second reader, written from `docs/trace-format.md` alone, to check that the page describes what the library writes.
+//! A second reader, written from `docs/trace-format.md` alone, to check that the page matches the library's output.
 
 mod common;
 #[path = "documented_format/decode.rs"]

@@ -289,12 +289,12 @@ proptest! {
         for ((name, words), (our_name, records)) in independent.iter().zip(&ours) {
             prop_assert_eq!((name.as_str(), our_name.as_str()), ("_Z6kernelPf", "_Z6kernelPf"));
             prop_assert_eq!(words.len(), records.len());
-            for (&[cta, address, what], record) in words.iter().zip(records) {
+            for (&[cta, address, sm_op_width], record) in words.iter().zip(records) {
                 let access = rest.next().unwrap().1;
                 prop_assert_eq!(&access, record);
                 prop_assert_eq!([cta >> 32, cta >> 16 & 0xffff, cta & 0xffff], access.cta.map(u64::from));
                 prop_assert_eq!(address, access.address);
-                let parts = (what >> 32, what >> 28 & 15, what & 0xfff_ffff);
+                let parts = (sm_op_width >> 32, sm_op_width >> 28 & 15, sm_op_width & 0xfff_ffff);
                 prop_assert_eq!(parts, (access.sm.into(), access.op.code().into(), access.width_bytes.into()));
             }
         }

@@ -141,7 +141,7 @@ fn exchange(folder: &Path) -> Capture {
     capture.finish()
 }
 
-/// Checks the captures in `tests/captures`, which the tests of the Python module also read. `SUPERSTEP_BLESS=1` rewrites them.
+/// Checks the captures in `tests/captures`, which Python tests also read. `SUPERSTEP_BLESS=1` rewrites them.
 #[test]
 fn stored_captures_are_read_like_new_ones() {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
@@ -190,7 +190,7 @@ fn replay_is_in_host_order() {
     let folder = tempfile::tempdir().unwrap();
     let capture = whole(folder.path());
     assert!(capture.complete, "{:?}", capture.problems);
-    let word = |event: HostEvent| match event {
+    let describe = |event: HostEvent| match event {
         HostEvent::Launch(record) => {
             let alive: Vec<_> = record.allocations.iter().map(|a| a.id.0).collect();
             format!(
@@ -219,7 +219,8 @@ fn replay_is_in_host_order() {
             unreachable!("there are none")
         }
     };
-    let words: Vec<_> = capture.replay().map(|timed| word(timed.event)).collect();
+    let replay = capture.replay();
+    let lines: Vec<_> = replay.map(|timed| describe(timed.event)).collect();
     let expected = [
         "allocate table",
         "allocate #0",
@@ -238,7 +239,7 @@ fn replay_is_in_host_order() {
         "launch 3: 2 of stream 0, 64 accesses, alive [3, 0, 2]",
         "end of 2 of stream 0: Completed",
     ];
-    assert_eq!(words, expected);
+    assert_eq!(lines, expected);
 }
 
 #[test]
@@ -260,7 +261,7 @@ fn dangling_events_are_reported() {
         geometry: None,
         call: None,
     };
-    // Found by fuzzing: the second one replaced the first, whose end then had no launch.
+    // Found by fuzzing: the second one replaced the first, so that an end had no launch.
     for _ in 0..2 {
         capture.event(&Event::OpaqueLaunch(opaque.clone()));
     }

@@ -1,4 +1,4 @@
-//! Sets the machine up, builds everything that a run needs into one folder, and calls `superstep` there.
+//! Sets up the machine, builds everything that a run needs into one folder, and runs `superstep` from there.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::context::Context;
 /// The Cargo profile for all builds except releases.
 pub const PROFILE: &str = "quick";
 
-pub const ALL: &[&str] = &[
+pub const ALL_PACKAGES: &[&str] = &[
     "superstep-harness",
     "superstep-instrument",
     "superstep-cudart-cpu",
@@ -22,7 +22,7 @@ pub const ALL: &[&str] = &[
 ];
 
 /// Packages for running suites: `superstep`, the instrumenter and the two runtimes.
-pub const TO_RUN: &[&str] = ALL.split_at(4).0;
+pub const RUN_PACKAGES: &[&str] = ALL_PACKAGES.split_at(4).0;
 
 pub fn setup() -> Result<()> {
     let toolchain = install()?;
@@ -37,7 +37,7 @@ pub fn setup() -> Result<()> {
 /// Returns the toolchain, after setting it up if needed.
 pub fn toolchain() -> Result<Toolchain> {
     Survey::here(Purpose::Build).toolchain().or_else(|missing| {
-        eprintln!("xtask: setting this machine up, since something is missing:");
+        eprintln!("xtask: setting up this machine, because some tools are missing:");
         for tool in &missing.tools {
             eprintln!("xtask:   {}: {}", tool.name, tool.why);
         }
@@ -47,7 +47,7 @@ pub fn toolchain() -> Result<Toolchain> {
 
 fn install() -> Result<Toolchain> {
     Toolchain::install(Purpose::Build, &mut |step| eprintln!("xtask: {step}"))
-        .context("failed to set this machine up")
+        .context("failed to set up this machine")
 }
 
 pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
@@ -61,15 +61,15 @@ pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
     Ok(context.target_dir()?.join(PROFILE))
 }
 
-/// Builds what `command` needs, then replaces this process with `superstep <command> <arguments>`.
+/// Builds the packages that `command` needs, then replaces this process with `superstep <command> <arguments>`.
 pub fn superstep(context: &Context, command: &str, arguments: &[String]) -> Result<()> {
     // A bundle contains all programs.
     let packages = match command {
-        "bundle" => ALL,
-        _ => TO_RUN,
+        "bundle" => ALL_PACKAGES,
+        _ => RUN_PACKAGES,
     };
     let superstep = run(context, packages)?.join("superstep");
-    // The target folder, and with it the binary, may be anywhere; the variable names the folder with the suites and device
+    // The target folder, and thus the binary, can be anywhere; the variable names the folder with the suites and device
     // code.
     let mut start = Command::new(&superstep);
     start.env(variable::ROOT, &context.root);

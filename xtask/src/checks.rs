@@ -9,12 +9,12 @@ use crate::build;
 use crate::context::{Context, ToolMissing};
 use crate::test_tools::python_packages;
 
-/// The target for releases and for checks with a nightly toolchain. With an explicit target, flags do not apply to build
-/// scripts and macros.
+/// The target for releases and for checks with a nightly toolchain. With an explicit target, flags do not apply to
+/// build scripts and macros.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 pub fn deny(context: &Context, checks: &[String]) -> Result<()> {
-    context.need_cargo("deny", "0.20.2")?;
+    context.ensure_cargo("deny", "0.20.2")?;
     cmd!(context.shell, "cargo deny --locked check {checks...}")
         .run()
         .context("a dependency breaks a rule in deny.toml; see above")
@@ -27,8 +27,8 @@ const ACTIONLINT: &str = include_str!("../actionlint-requirements.txt");
 /// Checks the workflows, and the commands in them with ShellCheck. An `actionlint` in `PATH` takes precedence.
 pub fn actionlint(context: &Context) -> Result<()> {
     let shell = &context.shell;
-    let asked = cmd!(shell, "actionlint -version").quiet().ignore_stderr();
-    let check = if asked.read().is_ok() {
+    let version = cmd!(shell, "actionlint -version").quiet().ignore_stderr();
+    let check = if version.read().is_ok() {
         cmd!(shell, "actionlint")
     } else {
         let folder = python_packages(context, ACTIONLINT)
@@ -42,14 +42,14 @@ pub fn actionlint(context: &Context) -> Result<()> {
 /// Runs the tests on small changes to the code, one at a time. More settings are in .cargo/mutants.toml.
 pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
     let toolchain = build::toolchain()?;
-    context.need_cargo("mutants", "27.1.0")?;
+    context.ensure_cargo("mutants", "27.1.0")?;
     context
         .cargo(&toolchain)
         .args(["mutants", "--workspace", "--output", "target"])
         .args(arguments)
         // Separate from other builds: a mutant of the instrumenter must not be mistaken for the real one.
         .env("CARGO_TARGET_DIR", context.target_dir()?.join("mutants"))
-        // Generated programs are the slowest of the instrumenter's tests: some are enough for a mutant.
+        // Generated programs are the slowest of the instrumenter's tests, and a few of them suffice for a mutant.
         .env("SUPERSTEP_GENERATED_PROGRAMS", "495")
         .env("SUPERSTEP_GENERATED_SOURCES", "50")
         .env("SUPERSTEP_GENERATED_QUICK", "1")
@@ -104,12 +104,12 @@ pub fn miri(context: &Context, tests: &[String]) -> Result<()> {
 
 /// Runs the runtimes' own tests under sanitizers.
 ///
-/// They cover the host side: the CPU runtime's memory, workers, logs and streams; the GPU runtime's queue, rings, workers
-/// and consumers, where test threads stand in for the device.
+/// They cover the host side: the CPU runtime's memory, workers, logs and streams; the GPU runtime's queue, rings,
+/// workers and consumers, where test threads stand in for the device.
 pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
     for name in sanitizers {
         let target = context.target_dir()?.join(format!("sanitize-{name}"));
-        // If the standard library is not built with the sanitizer, its synchronisation is missed.
+        // The sanitizer sees the standard library's synchronisation only if the library is built with it.
         nightly(context, &["rust-src"])?
             .args([
                 "test",
@@ -138,7 +138,7 @@ pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
 pub fn fuzz_target(name: &str) -> Result<String> {
     let source = format!("../tools/fuzz/fuzz_targets/{name}.rs");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
-    ensure!(source.is_file(), "there is no {}", source.display());
+    ensure!(source.is_file(), "{} does not exist", source.display());
     Ok(name.to_owned())
 }
 
@@ -153,12 +153,12 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
             .collect();
     }
     drop(nightly(context, &[])?);
-    context.need_cargo("fuzz", "0.13.2")?;
-    // Output of targets, and the inputs that they find in addition to the committed ones.
+    context.ensure_cargo("fuzz", "0.13.2")?;
+    // The targets' output, and the inputs that they find in addition to the committed ones.
     let scratch = context.target_dir()?.join("fuzz");
     let temporary = scratch.join("tmp");
     targets.retain(|target| {
-        let ran = || -> Result<()> {
+        let run = || -> Result<()> {
             let found = shell.create_dir(scratch.join(target))?;
             let corpus = context.root.join("tools/fuzz/corpus").join(target);
             nightly(context, &[])?
@@ -174,7 +174,7 @@ pub fn fuzz(context: &Context, seconds: u64, mut targets: Vec<String>) -> Result
                 .run()?;
             Ok(())
         };
-        let failed = ran().is_err();
+        let failed = run().is_err();
         drop(shell.remove_path(&temporary));
         failed
     });

@@ -46,12 +46,12 @@ impl Context {
     }
 
     pub fn has_cargo(&self, subcommand: &str) -> bool {
-        let asked = cmd!(self.shell, "cargo {subcommand} --version").quiet();
-        asked.ignore_stderr().read().is_ok()
+        let version = cmd!(self.shell, "cargo {subcommand} --version").quiet();
+        version.ignore_stderr().read().is_ok()
     }
 
     /// Installs this version of a Cargo subcommand if none is installed.
-    pub fn need_cargo(&self, subcommand: &str, version: &str) -> Result<()> {
+    pub fn ensure_cargo(&self, subcommand: &str, version: &str) -> Result<()> {
         if self.has_cargo(subcommand) {
             return Ok(());
         }
@@ -61,8 +61,8 @@ impl Context {
             .with_context(|| format!("failed to install {package}"))
     }
 
-    /// Returns `cargo` with LLVM's prefix in its environment, which `instrument` needs. Always sets the same value, since a
-    /// change would cause a rebuild.
+    /// Returns `cargo` with LLVM's prefix in its environment, which `instrument` needs. The value is always the same,
+    /// since a change would cause a rebuild.
     pub fn cargo(&self, toolchain: &Toolchain) -> Cmd<'_> {
         let (name, prefix) = toolchain.llvm_build_variable();
         cmd!(self.shell, "cargo").env(name, prefix)

@@ -1,4 +1,4 @@
-//! `cargo xtask <command>`: sets the machine up, builds, tests and packs Superstep.
+//! `cargo xtask <command>`: sets up the machine, and builds, tests and packages Superstep.
 
 mod build;
 mod checks;
@@ -15,9 +15,9 @@ use clap::{Parser, Subcommand};
 
 use context::Context;
 
-/// Sets the machine up, builds, tests and packs Superstep.
+/// Sets up the machine, and builds, tests and packages Superstep.
 ///
-/// Commands that build set up what is missing first. Exit codes: docs/exit-codes.md.
+/// Commands that build first install any missing tools. Exit codes: docs/exit-codes.md.
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 struct Arguments {
@@ -29,17 +29,17 @@ struct Arguments {
 enum Command {
     /// Find or install Clang and LLVM 22 and the CUDA components
     Setup,
-    /// Build, then list what was found and how to fix what is missing (`superstep doctor`)
-    Doctor(Passed),
+    /// Build, then list everything found and how to fix anything missing (`superstep doctor`)
+    Doctor(Forwarded),
     /// Build, then run a suite: thesis, rodinia, … (`superstep suite`)
-    Suite(Passed),
-    /// Build, then pack what a GPU machine without a compiler needs (`superstep bundle`)
-    Bundle(Passed),
+    Suite(Forwarded),
+    /// Build, then pack everything that a GPU machine without a compiler needs (`superstep bundle`)
+    Bundle(Forwarded),
     /// Build everything
     Build,
     /// Check formatting, lints and the repository's own rules, then run all tests
     Test {
-        /// Run the tests only
+        /// Run only the tests
         #[arg(long)]
         fast: bool,
         /// Arguments for the test runner
@@ -67,7 +67,7 @@ enum Command {
     Actionlint,
     /// Run the codec's tests in Miri
     Miri {
-        /// Tests of `superstep-trace`, by parts of their names
+        /// Tests of `superstep-trace`, selected by parts of their names
         #[arg(default_values = ["codec::", "varint::", "digest::"])]
         tests: Vec<String>,
     },
@@ -76,7 +76,7 @@ enum Command {
         #[arg(value_parser = ["address", "thread"], default_values = ["address", "thread"])]
         sanitizers: Vec<String>,
     },
-    /// Run the fuzz targets, one after the other (docs/testing.md)
+    /// Run the fuzz targets in turn (docs/testing.md)
     Fuzz {
         /// Seconds for each target
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
@@ -96,7 +96,7 @@ enum Command {
 /// Arguments for the `superstep` command of the same name.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
-struct Passed {
+struct Forwarded {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -105,10 +105,10 @@ fn run(command: Command) -> anyhow::Result<()> {
     let context = &Context::new()?;
     match command {
         Command::Setup => build::setup(),
-        Command::Doctor(passed) => build::superstep(context, "doctor", &passed.arguments),
-        Command::Suite(passed) => build::superstep(context, "suite", &passed.arguments),
-        Command::Bundle(passed) => build::superstep(context, "bundle", &passed.arguments),
-        Command::Build => build::run(context, build::ALL).map(drop),
+        Command::Doctor(forwarded) => build::superstep(context, "doctor", &forwarded.arguments),
+        Command::Suite(forwarded) => build::superstep(context, "suite", &forwarded.arguments),
+        Command::Bundle(forwarded) => build::superstep(context, "bundle", &forwarded.arguments),
+        Command::Build => build::run(context, build::ALL_PACKAGES).map(drop),
         Command::Test { fast, runner } => test::run(context, fast, &runner),
         Command::Tidy => tidy::run(context),
         Command::Bless { sizes } => test::bless(context, &sizes),

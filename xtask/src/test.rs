@@ -1,7 +1,7 @@
 //! `cargo xtask test`: formatting, lints, the repository's own rules, unit and end-to-end tests, documentation tests.
 //!
-//! Everything uses the profile of `cargo xtask build`: the end-to-end tests need optimised runtimes, and a second profile
-//! would compile every dependency twice. `cargo xtask suite` then finds everything built.
+//! Everything uses the profile of `cargo xtask build`: the end-to-end tests need optimised runtimes, and a second
+//! profile would compile every dependency twice. Afterwards, `cargo xtask suite` finds everything built.
 
 use anyhow::{Context as _, Result};
 use superstep_toolchain::Toolchain;
@@ -11,7 +11,7 @@ use xshell::cmd;
 use crate::context::Context;
 use crate::{build, test_tools, tidy, wheel};
 
-/// Runs the checks, unless `is_fast`, and all tests; `runner` contains further arguments for the test runner.
+/// Runs the checks, unless `is_fast`, and all tests; `runner` contains additional arguments for the test runner.
 pub fn run(context: &Context, is_fast: bool, runner: &[String]) -> Result<()> {
     let toolchain = build::toolchain()?;
     if !is_fast {
@@ -20,9 +20,9 @@ pub fn run(context: &Context, is_fast: bool, runner: &[String]) -> Result<()> {
     all_tests(context, &toolchain, &[], runner)
 }
 
-/// Accepts the current snapshots, and the golden digests of the thesis suite at these sizes. Review the diff before committing it.
+/// Accepts the current snapshots, and the golden digests of the thesis suite at these sizes. Review the diff.
 pub fn bless(context: &Context, sizes: &[String]) -> Result<()> {
-    let superstep = build::run(context, build::TO_RUN)?.join("superstep");
+    let superstep = build::run(context, build::RUN_PACKAGES)?.join("superstep");
     for size in sizes {
         cmd!(
             context.shell,
@@ -36,7 +36,7 @@ pub fn bless(context: &Context, sizes: &[String]) -> Result<()> {
     all_tests(context, &build::toolchain()?, &variables, &[])?;
     cmd!(context.shell, "git status --short")
         .run()
-        .context("failed to list what changed")
+        .context("failed to list the changes")
 }
 
 fn lint(context: &Context, toolchain: &Toolchain) -> Result<()> {
@@ -52,14 +52,14 @@ fn lint(context: &Context, toolchain: &Toolchain) -> Result<()> {
         .context("clippy found problems; see above")
 }
 
-/// Tests that need a tool that may be missing, by the variable that names the tool.
-const NEED_A_TOOL: [(&str, &str); 2] = [
+/// Tests that need a tool that might be missing, by the variable that names the tool.
+const TOOL_TESTS: [(&str, &str); 2] = [
     (test_tools::CMAKE, "test(cmake)"),
     (test_tools::BROWSER_VARIABLE, "binary(browser)"),
 ];
 
-/// Builds the programs that the end-to-end tests start, then runs all tests with these `variables`. A missing tool is an error here, not a
-/// reason to skip a test.
+/// Builds the programs that the end-to-end tests start, then runs all tests with these `variables`. Here, a missing
+/// tool is an error, not a reason to skip a test.
 fn all_tests(
     context: &Context,
     toolchain: &Toolchain,
@@ -67,7 +67,7 @@ fn all_tests(
     runner: &[String],
 ) -> Result<()> {
     let tools = test_tools::variables(context)?;
-    build::run(context, build::ALL)?;
+    build::run(context, build::ALL_PACKAGES)?;
     let cargo = |arguments: &[&str], profile: &str| {
         let cargo = context.cargo(toolchain).args(arguments);
         cargo
@@ -81,7 +81,7 @@ fn all_tests(
     };
     // Tests that need tools are ignored by default: a plain run reports that it did not run them.
     let tests = if context.has_cargo("nextest") {
-        let without: Vec<String> = (NEED_A_TOOL.iter())
+        let excluded: Vec<String> = (TOOL_TESTS.iter())
             .filter(|(variable, _)| !tools.contains_key(variable))
             .map(|(_, tests)| format!("not ({tests})"))
             .collect();
@@ -89,9 +89,9 @@ fn all_tests(
             &["nextest", "run", "--run-ignored", "all"],
             "--cargo-profile",
         );
-        match without[..] {
+        match excluded[..] {
             [] => tests,
-            _ => tests.args(["--filterset", &without.join(" and ")]),
+            _ => tests.args(["--filterset", &excluded.join(" and ")]),
         }
     } else {
         let kinds = ["test", "--lib", "--bins", "--tests"];
@@ -105,7 +105,7 @@ fn all_tests(
     cargo(&["test", "--doc", "--quiet"], "--profile")
         .run()
         .context("a documentation test failed; see above")?;
-    // If the packages could not be installed, a warning has said that their tests are skipped.
+    // If the packages could not be installed, a warning has already said that their tests are skipped.
     if tools.contains_key(test_tools::PYTHONPATH) {
         let packages = [
             test_tools::PYTHONPATH,

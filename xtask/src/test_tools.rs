@@ -1,5 +1,5 @@
-//! Tools for the tests: DuckDB, Polars, pandas and pyarrow for the documented queries, notebooks, Spark, two versions of CMake, and a
-//! browser for the report.
+//! Tools for the tests: DuckDB, Polars, pandas and pyarrow for the documented queries, notebooks, Spark, two versions
+//! of CMake, and a browser for the report.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +26,8 @@ pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
 #[derive(Clone, Copy)]
 enum Tool {
-    /// Python packages, pinned by version and hash in pip's format; with a second list, built from source with the packages in it.
+    /// Python packages, pinned by version and hash in pip's format. With a second list, built from source using its
+    /// packages.
     Python(&'static str, Option<&'static str>),
     /// One of these programs, the option that prints its version, and the Debian package that contains the first.
     Program(&'static [&'static str], &'static str, &'static str),
@@ -53,7 +54,7 @@ const BROWSER: Tool = Tool::Program(
     "chromium",
 );
 
-/// Variables by which the tests find the tools, and what is appended to the path of each.
+/// Variables through which the tests find the tools, and the suffix for the path of each tool.
 const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
     (PYTHONPATH, &[(QUERIES, "")]),
     (NOTEBOOK_PYTHONPATH, &[(NOTEBOOK, "")]),
@@ -76,8 +77,8 @@ const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
     (BROWSER_VARIABLE, &[(BROWSER, "")]),
 ];
 
-/// Lists missing tools, installs them if this process has the rights, and returns the variables by which the tests find
-/// them.
+/// Lists missing tools, installs them if this process has the permissions, and returns the variables through which the
+/// tests find them.
 ///
 /// If an installation fails, a warning says so and dependent tests are skipped; with `CI` set, the failure is an error.
 pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
@@ -87,8 +88,8 @@ pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
     if !missing.is_empty() {
         eprintln!("xtask: installing missing tools for the tests:");
     }
-    for what in missing {
-        eprintln!("xtask:   {what}");
+    for tool in missing {
+        eprintln!("xtask:   {tool}");
     }
     let mut found = BTreeMap::new();
     for (variable, tools) in VARIABLES {
@@ -114,7 +115,7 @@ impl Tool {
                 let (names, place) = (names.join(", "), folder.display());
                 (!folder.is_dir()).then(|| format!("with pip, into {place}: {names}"))
             }
-            Tool::Program(names, version, package) => running(names, version)
+            Tool::Program(names, version, package) => find_program(names, version)
                 .is_none()
                 .then(|| format!("with apt-get, as root: {package}")),
         }
@@ -128,14 +129,14 @@ impl Tool {
                 packages(context, list, needs.transpose()?.as_deref())
             }
             Tool::Program(names, version, package) => {
-                if running(names, version).is_none() {
+                if find_program(names, version).is_none() {
                     // On Ubuntu, chromium only installs a snap, which does not work in containers.
                     let os = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
                     let is_debian = os.lines().any(|line| line == "ID=debian");
                     ensure!(is_debian, "found none of {}: install one", names.join(", "));
                     install_packages(&[package], &mut |step| eprintln!("xtask: {step}"))?;
                 }
-                running(names, version).with_context(|| {
+                find_program(names, version).with_context(|| {
                     format!("the package {package} was installed but does not run")
                 })
             }
@@ -143,7 +144,7 @@ impl Tool {
     }
 }
 
-fn running(names: &[&str], version: &str) -> Option<String> {
+fn find_program(names: &[&str], version: &str) -> Option<String> {
     let runs = |name: &&&str| {
         (Command::new(name).arg(version).output()).is_ok_and(|output| output.status.success())
     };

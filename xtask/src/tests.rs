@@ -15,10 +15,10 @@ fn arguments_after_the_command_reach_superstep_unchanged() {
         &["thesis", "--", "--help"],
     ] {
         let line = ["xtask", "suite"].iter().chain(words);
-        let Command::Suite(passed) = Arguments::parse_from(line).command else {
+        let Command::Suite(forwarded) = Arguments::parse_from(line).command else {
             panic!("another command");
         };
-        assert_eq!(passed.arguments, words);
+        assert_eq!(forwarded.arguments, words);
     }
 }
 

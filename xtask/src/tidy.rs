@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: rules that no standard tool checks. rustfmt, clippy (clippy.toml) and cargo-deny (deny.toml) check the rest.
+//! `cargo xtask tidy`: rules that rustfmt, clippy (clippy.toml) and cargo-deny (deny.toml) do not check.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -6,8 +6,8 @@ use xshell::cmd;
 
 use crate::context::Context;
 
-/// Every crate, and the workspace crates that it may depend on, as in the code map in ARCHITECTURE.md. Tests may also use
-/// `superstep-testing`, and `superstep-toolchain` to compile small programs.
+/// Every crate, and the workspace crates on which it may depend, as in the code map in ARCHITECTURE.md. Tests may also
+/// use `superstep-testing`, and `superstep-toolchain` to compile small programs.
 const LAYERS: [(&str, &str); 17] = [
     ("superstep-trace", ""),
     ("superstep-abi", "trace"),
@@ -50,7 +50,7 @@ const FORBIDDEN: [(&str, &str); 3] = [
     ),
 ];
 
-/// Checks every file, including those that are not committed yet.
+/// Checks every file, including uncommitted ones.
 pub fn run(context: &Context) -> Result<()> {
     let shell = &context.shell;
     let mut findings = layers(&context.metadata()?);
@@ -71,7 +71,7 @@ pub fn run(context: &Context) -> Result<()> {
         // A deleted file has no content.
         let text = shell.read_file(name).ok();
         if text.is_some_and(|text| !text.starts_with("//!")) {
-            findings.push(format!("{name}: begin with `//!` and the module's purpose"));
+            findings.push(format!("{name}: start with `//!` and the module's purpose"));
         }
     }
     for finding in &findings {
@@ -95,12 +95,13 @@ fn layers(metadata: &Value) -> Vec<String> {
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
-            let on = dependency["name"].as_str().unwrap_or_default();
+            let target = dependency["name"].as_str().unwrap_or_default();
             let for_tests = dependency["kind"] == "dev"
-                && ["superstep-testing", "superstep-toolchain"].contains(&on);
-            let is_allowed = |on: &str| for_tests || allowed.split(' ').any(|name| name == on);
-            if (on.strip_prefix("superstep-")).is_some_and(|on| !is_allowed(on)) {
-                findings.push(format!("{name} must not depend on {on}"));
+                && ["superstep-testing", "superstep-toolchain"].contains(&target);
+            let is_allowed =
+                |crate_name: &str| for_tests || allowed.split(' ').any(|name| name == crate_name);
+            if (target.strip_prefix("superstep-")).is_some_and(|it| !is_allowed(it)) {
+                findings.push(format!("{name} must not depend on {target}"));
             }
         }
         let manifest = package["manifest_path"].as_str().unwrap_or_default();

@@ -38,12 +38,12 @@ pub fn build_with<'a>(
     Ok(wheels.remove(0))
 }
 
-/// Installs the wheel in a fresh environment and runs `python/tests` there, with the `packages` folders on Python's path.
+/// Installs the wheel into a fresh environment and runs `python/tests` there, with `packages` on Python's path.
 pub fn test(context: &Context, packages: &[String]) -> Result<()> {
     let wheel = build(context)?;
     let environment = wheel.with_file_name("environment");
     let python = environment.join("bin/python");
-    // Without pip, which needs another package on Debian.
+    // The environment has no pip, which needs another package on Debian.
     for step in [
         cmd!(context.shell, "python3 -m venv --without-pip {environment}"),
         cmd!(

@@ -26,7 +26,7 @@ table! {
         block: u32 = "number of the basic block within its function";
         operation: u32 = "number of an access's operation, as in captures; else 0";
         width: u32 = "bytes in an access (0: varies), bits in a value, or instructions in a block";
-        successors: String = "blocks that may follow, separated by spaces; for a branch, its two targets";
+        successors: String = "blocks that can follow, separated by spaces; for a branch, its two targets";
         first_line: u32 = "lowest source line of a block; 0 when unknown";
         last_line: u32 = "highest source line of a block; 0 when unknown";
     }
@@ -121,13 +121,13 @@ fn streamed<R: Row>(
 }
 
 fn sites(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = SiteRow> {
-    let places = results.modules.iter().flat_map(|module| {
-        let places = module.defined.iter().flat_map(|probe| &probe.sites);
+    let sites = results.modules.iter().flat_map(|module| {
+        let sites = module.defined.iter().flat_map(|probe| &probe.sites);
         (0..)
-            .zip(places)
+            .zip(sites)
             .map(|(slot, site)| (module.module << 16 | slot, site))
     });
-    places.map(|(number, site)| {
+    sites.map(|(number, site)| {
         let successors: Vec<String> = site.successors.iter().map(u32::to_string).collect();
         let (first_line, last_line) = site.lines.unwrap_or((0, 0));
         let at = serde_json::to_value(site.at).unwrap_or_default();
@@ -212,23 +212,23 @@ fn totals(results: &ProbeResults, names: &SiteTable, table: &mut Rows<TotalRow>)
 fn values(results: &ProbeResults, table: &mut Rows<ValueRow>) -> Result<()> {
     for (number, launch) in (0..).zip(&results.launches) {
         let probe = results.probe(launch)?;
-        let of_threads = match probe.spec.per {
+        let statistics = match probe.spec.per {
             Per::Thread => results.statistics(launch)?,
             _ => Vec::new(),
         };
         let totals = match probe.spec.per {
-            Per::Thread => of_threads.iter().map(|found| found.combined).collect(),
+            Per::Thread => statistics.iter().map(|found| found.combined).collect(),
             _ => results.totals(launch)?,
         };
         for (at, value) in totals.into_iter().enumerate() {
-            let of_threads = of_threads.get(at);
+            let statistics = statistics.get(at);
             table.push(ValueRow {
                 launch: number,
                 field: field(launch, probe, at),
                 value,
-                smallest: of_threads.map(|found| found.smallest),
-                largest: of_threads.map(|found| found.largest),
-                touched: of_threads.map(|found| found.touched),
+                smallest: statistics.map(|found| found.smallest),
+                largest: statistics.map(|found| found.largest),
+                touched: statistics.map(|found| found.touched),
             })?;
         }
     }
@@ -241,22 +241,22 @@ fn units(results: &ProbeResults, table: &mut Rows<UnitRow>) -> Result<()> {
         let fields = probe.spec.fields.len();
         let row_words = launch.slots as usize * fields;
         let threads = launch.units as usize;
-        let kept: Vec<u32> = launch.kept_slots().collect();
-        let of_cta = |at: usize| (at / row_words, at % row_words);
-        let of_thread = |at: usize| {
+        let slots: Vec<u32> = launch.kept_slots().collect();
+        let cta_position = |at: usize| (at / row_words, at % row_words);
+        let thread_position = |at: usize| {
             let row = at / threads;
-            let slot = kept.get(row / fields).copied().unwrap_or_default();
+            let slot = slots.get(row / fields).copied().unwrap_or_default();
             let slot = (slot - launch.first_slot) as usize;
             (at % threads, slot * fields + row % fields)
         };
-        let (words, of): (_, &dyn Fn(usize) -> (usize, usize)) =
+        let (words, position): (_, &dyn Fn(usize) -> (usize, usize)) =
             match (probe.spec.per, launch.threads) {
-                (Per::Cta, _) => (launch.fields, &of_cta),
-                (Per::Thread, Some(words)) => (words, &of_thread),
+                (Per::Cta, _) => (launch.fields, &cta_position),
+                (Per::Thread, Some(words)) => (words, &thread_position),
                 _ => continue,
             };
         for (at, value) in results.words(words)?.into_iter().enumerate() {
-            let (unit, word) = of(at);
+            let (unit, word) = position(at);
             table.push(UnitRow {
                 launch: number,
                 unit: unit as u64,

@@ -1,7 +1,7 @@
 //! A capture as tables: accesses, launches, sites, allocations and transfers.
 //!
-//! Tables refer to each other: `launch` is a row number in `launches`, and `site` and `allocation` are values of the columns
-//! of the same names in `sites` and `allocations`.
+//! Tables refer to each other: `launch` is a row number in `launches`, and `site` and `allocation` are values of the
+//! columns of the same names in `sites` and `allocations`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ table! {
         kind: &'static str = "device, managed, pinned, array, imported (from another process) or symbol";
         name: String = "name of the variable if known; otherwise # and the allocation's ordinal, the same in every run";
         file: String = "source file of the host's call; empty if unknown";
-        line: u32 = "line of that call, from 1; 0 where it is not known";
+        line: u32 = "line of that call, from 1; 0 when unknown";
         address: u64 = "first byte";
         bytes: u64 ["bytes"] = "size";
         sequence: u64 = "position of the allocation among the host's calls";
@@ -108,8 +108,8 @@ table! {
     }
 }
 
-/// Writes a table of `capture` to `folder` and returns the path of the file. Accesses are streamed; the other tables fit in
-/// memory.
+/// Writes a table of `capture` to `folder` and returns the path of the file. Accesses are streamed; the other tables
+/// fit in memory.
 pub fn write(
     capture: &Arc<Capture>,
     table: TableName,

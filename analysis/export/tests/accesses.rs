@@ -1,4 +1,4 @@
-//! Tests that accesses read as record batches, and the table written from them, equal the capture's accesses one by one.
+//! Tests that record batches, and the table written from them, contain exactly the accesses of the capture.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn batches(capture: &Arc<Capture>, choice: &Choice) -> Vec<RecordBatch> {
     reader.collect::<Result<_, _>>().unwrap()
 }
 
-/// Returns the table as CSV, access by access.
+/// Returns the expected table as CSV.
 fn rows(capture: &Capture) -> String {
     let mut text =
         "launch,site,op,cta,warp,lane,sm,width_bytes,address,allocation,offset\n".to_owned();
@@ -145,9 +145,9 @@ fn a_choice_selects_rows_and_columns() {
     assert!(expected.len() > 1000);
     assert_eq!(chosen.lines().skip(1).collect::<Vec<_>>(), expected);
 
-    // Each column read alone is the same as when read with the others.
+    // Each column is the same whether read alone or with the others.
     let whole = batches(&capture, &Choice::default());
-    for (place, field) in superstep_export::accesses::schema()
+    for (position, field) in superstep_export::accesses::schema()
         .fields()
         .iter()
         .enumerate()
@@ -158,7 +158,7 @@ fn a_choice_selects_rows_and_columns() {
         };
         let alone = batches(&capture, &choice);
         let same =
-            |(alone, whole): (&RecordBatch, &RecordBatch)| alone.column(0) == whole.column(place);
+            |(alone, all): (&RecordBatch, &RecordBatch)| alone.column(0) == all.column(position);
         assert!(alone.iter().zip(&whole).all(same), "{field}");
         assert_eq!(alone.len(), whole.len());
     }
@@ -219,9 +219,9 @@ fn threads_wait_for_a_slow_reader() {
     let mut reader = read(Arc::clone(&capture), &choice).unwrap();
     let mut rows = reader.next().unwrap().unwrap().num_rows();
     // Wait until the threads are idle.
-    let mut before = 0;
-    while before < capture.progress.read_bytes() {
-        before = capture.progress.read_bytes();
+    let mut previous = 0;
+    while previous < capture.progress.read_bytes() {
+        previous = capture.progress.read_bytes();
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
     let (read, all) = (capture.progress.read_bytes(), capture.access_bytes());

@@ -1,5 +1,5 @@
-//! Checks that `docs/columns.csv` matches the declared columns. With `INSTA_UPDATE=always` (set by `cargo xtask bless`),
-//! rewrites the file first.
+//! Checks that `docs/columns.csv` matches the declared columns. With `INSTA_UPDATE=always` (set by
+//! `cargo xtask bless`), rewrites the file first.
 
 mod common;
 
@@ -48,13 +48,13 @@ fn every_column_is_documented() {
     let capture = common::worked_example(folder.path());
     all.extend(TableName::ALL.map(|name| in_memory(&capture, name).unwrap()));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/columns.csv");
-    let wanted = csv(&all);
-    if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
-        fs::write(&path, &wanted).unwrap();
+    let expected = csv(&all);
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
+        fs::write(&path, &expected).unwrap();
     }
-    let there = fs::read_to_string(&path).unwrap();
+    let found = fs::read_to_string(&path).unwrap();
     assert_eq!(
-        there, wanted,
+        found, expected,
         "docs/columns.csv is out of date: run `cargo xtask bless`"
     );
 }

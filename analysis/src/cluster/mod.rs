@@ -1,7 +1,7 @@
 //! Analysis on many machines, in three steps with a shuffle after each of the first two.
 //!
 //! 1. [`Map`] decodes chunks and packs their accesses by bucket of pages.
-//! 2. [`reduce`] analyses the pages of one bucket, just as one machine analyses all pages.
+//! 2. [`reduce`] analyses the pages of one bucket, exactly as a single machine analyses all pages.
 //! 3. [`combine`] joins the results of all buckets for the same CTAs: transfers, strides, and accesses across page
 //!    boundaries.
 //!
@@ -13,7 +13,7 @@ pub use rows::{Kind, NextRow, Row, Rows};
 
 use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
 use crate::communication::{
-    BLOCK_RECORDS, Block, Cutter, Decoded, Engine, Item, LaunchStrides, MemoryLimit, OfLaunch,
+    BLOCK_RECORDS, Block, Cutter, Decoded, Engine, Item, LaunchRecords, LaunchStrides, MemoryLimit,
     Options, Packet, Record, Run, Sorter, Sums, Transfer, Transfers, WideAccesses, WidePart, add,
     distances, recycle, unpacked,
 };
@@ -49,16 +49,16 @@ pub struct Map {
     ops: SiteOps,
     /// Position of the launch, the chunk, and the chunk's number in the whole capture.
     chunks: std::vec::IntoIter<(u32, ChunkRef, u64)>,
-    /// Chunks of the first launch that other tasks cut; empty if it has no grid barriers.
+    /// Earlier chunks of the first launch, which belong to other tasks; empty if the capture has no grid barriers.
     skipped: Vec<ChunkRef>,
     cutter: Option<Cutter>,
     sums: Sums,
-    bucket_of_sums: u32,
+    sums_bucket: u32,
     ready: VecDeque<Row>,
 }
 
 impl Map {
-    /// Creates the step; `buckets` must not be 0.
+    /// Creates the step; `buckets` must be positive.
     pub fn new(capture: Arc<Capture>, chunks: &Range<u64>, buckets: u32) -> Self {
         let launches = capture.launches();
         let all =
@@ -70,11 +70,12 @@ impl Map {
         let first = usize::try_from(chunks.start).unwrap_or(usize::MAX);
         let chunks = skipped.split_off(first.min(skipped.len()));
         let has_barriers = capture.modules.iter().any(|module| module.grid_barriers);
-        skipped.retain(|one| has_barriers && chunks.first().is_some_and(|next| next.0 == one.0));
+        let first_launch = chunks.first().map(|chunk| chunk.0);
+        skipped.retain(|chunk| has_barriers && Some(chunk.0) == first_launch);
         Self {
             skipped: skipped.into_iter().map(|(_, chunk, _)| chunk).collect(),
             ops: SiteOps::new(capture.sites()),
-            bucket_of_sums: chunks
+            sums_bucket: chunks
                 .first()
                 .map_or(0, |(.., number)| (number % u64::from(buckets)) as u32),
             chunks: chunks.into_iter(),
@@ -105,7 +106,7 @@ impl Map {
                 capture: &self.capture,
                 chunks: &std::mem::take(&mut self.skipped),
             };
-            cutter.skipped(launch, &source)?;
+            cutter.skip(launch, &source)?;
             source.chunks = std::slice::from_ref(&chunk);
             let counts = cutter.chunk((launch, number), &source, &self.ops, &mut sink)?;
             self.sums.launch(launch).counts += counts;
@@ -114,7 +115,7 @@ impl Map {
             self.sums.found.accessed.extend(cutter.sites.counted());
             self.cutter = None;
             self.ready
-                .push_back(sums_row(self.bucket_of_sums, &self.sums)?);
+                .push_back(sums_row(self.sums_bucket, &self.sums)?);
         }
         Ok(true)
     }
@@ -145,19 +146,19 @@ pub fn reduce(
     let options = Options::everything();
     let ops = SiteOps::new(capture.sites());
     let mut engine = Engine::new(ops, options, limit, capture.cancellation);
-    let mut pages = OfBucket {
+    let mut pages = BucketAccesses {
         next,
         waiting: VecDeque::new(),
         sums: Sums::default(),
         wide: limit.sorter("wide", capture.cancellation),
     };
     walk(capture, &mut engine, &mut pages)?;
-    if pages.ahead()?.is_some() {
+    if pages.next_launch()?.is_some() {
         return Err(unexpected(
             "some accesses are out of order, or belong to launches that the capture does not have",
         ));
     }
-    let OfBucket { mut sums, wide, .. } = pages;
+    let BucketAccesses { mut sums, wide, .. } = pages;
     let end = engine.finish_part()?;
     for (position, bytes) in (0..).zip(end.stored).filter(|(_, bytes)| *bytes > 0) {
         sums.launch(position).part.volume.communicated_stored_bytes += bytes;
@@ -167,25 +168,25 @@ pub fn reduce(
     let sums = sums_row(bucket, &sums)?;
     let rows = packed(Kind::Loads, end.loads, buckets, Run::owner_key)?
         .chain(packed(Kind::Stores, end.stores, buckets, Run::owner_key)?)
-        .chain(packed(Kind::Transfers, end.transfers, buckets, |one| {
-            u64::from(one.source_launch) << 32 | u64::from(one.source_cta)
+        .chain(packed(Kind::Transfers, end.transfers, buckets, |item| {
+            u64::from(item.source_launch) << 32 | u64::from(item.source_cta)
         })?)
-        .chain(packed(Kind::Wide, wide.finish()?, buckets, |one| {
-            u64::from(one.launch) << 32 | u64::from(one.cta)
+        .chain(packed(Kind::Wide, wide.finish()?, buckets, |item| {
+            u64::from(item.launch) << 32 | u64::from(item.cta)
         })?)
         .chain([Ok(sums)]);
     Ok(Box::new(rows))
 }
 
-struct OfBucket<'a> {
+struct BucketAccesses<'a> {
     next: NextRow<'a>,
-    waiting: VecDeque<OfLaunch>,
+    waiting: VecDeque<LaunchRecords>,
     sums: Sums,
     wide: Sorter<WidePart>,
 }
 
-impl OfBucket<'_> {
-    fn ahead(&mut self) -> Result<Option<u32>> {
+impl BucketAccesses<'_> {
+    fn next_launch(&mut self) -> Result<Option<u32>> {
         while self.waiting.is_empty() {
             let Some(row) = (self.next)()? else {
                 return Ok(None);
@@ -196,34 +197,34 @@ impl OfBucket<'_> {
                 _ => return Err(unexpected("a row belongs to a later step")),
             }
         }
-        Ok(self.waiting.front().map(|of| of.launch))
+        Ok(self.waiting.front().map(|accesses| accesses.launch))
     }
 }
 
-impl<'a> Accesses<'a> for OfBucket<'_> {
+impl<'a> Accesses<'a> for BucketAccesses<'_> {
     fn launch(&mut self, engine: &mut Engine<'a>, record: &LaunchRecord<'a>) -> Result<()> {
-        let before = engine.begin(record.launch)?;
-        let position = before.position;
+        let context = engine.begin(record.launch)?;
+        let position = context.position;
         let wide = WideAccesses::default();
         let mut blocks: Vec<Block> = Vec::new();
         let mut flat: Vec<Record> = Vec::new();
-        while self.ahead()? == Some(position) {
-            let Some(of) = self.waiting.pop_front() else {
+        while self.next_launch()? == Some(position) {
+            let Some(accesses) = self.waiting.pop_front() else {
                 break;
             };
-            flat.extend(of.numbered(&wide)?);
+            flat.extend(accesses.numbered(&wide)?);
             if flat.len() >= BLOCK_RECORDS {
                 let spare = &engine.decoder.spare;
-                blocks.push(Block::of(&mut flat, spare));
+                blocks.push(Block::from_records(&mut flat, spare));
                 engine.overflow.make_room(&mut blocks, spare)?;
             }
         }
         if !flat.is_empty() {
-            blocks.push(Block::of(&mut flat, &engine.decoder.spare));
+            blocks.push(Block::from_records(&mut flat, &engine.decoder.spare));
         }
         if !blocks.is_empty() {
-            let launches = [(before, Decoded::new(blocks, wide.into_accesses()))];
-            let parts = engine.alone(&launches)?;
+            let launches = [(context, Decoded::new(blocks, wide.into_accesses()))];
+            let parts = engine.run_shards(&launches)?;
             let [(_, launch)] = launches;
             for (part, sources) in parts {
                 self.sums.launch(position).part.add(part);
@@ -270,13 +271,13 @@ pub fn combine(
     })?;
     // Equal parts from different pages belong to one access, and count as one read.
     let mut parts = Vec::new();
-    wide.finish()?.groups(Item::key, |same| {
-        let mut same = same.to_vec();
-        same.sort_unstable();
-        same.dedup();
-        for one in same {
-            let part = &mut sums.launch(one.launch).part;
-            parts.extend(part.wide(one.launch, one.cta, one.source()));
+    wide.finish()?.groups(Item::key, |group| {
+        let mut group = group.to_vec();
+        group.sort_unstable();
+        group.dedup();
+        for access in group {
+            let part = &mut sums.launch(access.launch).part;
+            parts.extend(part.wide(access.launch, access.cta, access.source()));
         }
     })?;
     transfers.append(parts)?;
@@ -335,7 +336,7 @@ impl Merged {
     }
 }
 
-/// A source of accesses for launches whose sums are known.
+/// A source of accesses for launches with known sums.
 struct Settled<'a> {
     sums: &'a mut Sums,
     strides: &'a mut Vec<LaunchStrides>,
@@ -346,7 +347,7 @@ impl<'a> Accesses<'a> for Settled<'_> {
         let position = engine.begin(record.launch)?.position;
         let sums = self.sums.launches.remove(&position).unwrap_or_default();
         let mut part = sums.part;
-        part.counted(&sums.counts);
+        part.add_counts(&sums.counts);
         engine.settle(position, part);
         engine.counts[position as usize] = sums.counts;
         self.strides.push(LaunchStrides {

@@ -71,7 +71,7 @@ pub(super) fn sums_of(row: &Row) -> Result<Sums> {
 }
 
 /// Number of items at which all buckets are flushed: 24 to 48 MiB.
-const HELD_ITEMS: usize = 1 << 20;
+const MAX_BUFFERED_ITEMS: usize = 1 << 20;
 
 /// Packs `items` into rows by their owner's bucket.
 pub(super) fn packed<T: Item + 'static>(
@@ -81,7 +81,7 @@ pub(super) fn packed<T: Item + 'static>(
     owner: impl Fn(&T) -> u64 + Send + 'static,
 ) -> Result<impl Iterator<Item = Result<Row>> + Send> {
     let mut items = items.into_items()?;
-    let mut held: Vec<Vec<T>> = (0..buckets).map(|_| Vec::new()).collect();
+    let mut buffers: Vec<Vec<T>> = (0..buckets).map(|_| Vec::new()).collect();
     let (mut count, mut number) = (0, 0);
     let mut ready: VecDeque<(u32, Vec<T>)> = VecDeque::new();
     Ok(std::iter::from_fn(move || {
@@ -95,24 +95,25 @@ pub(super) fn packed<T: Item + 'static>(
             if let Some(item) = item {
                 let bucket = (mix(owner(&item).wrapping_add(0x9e37_79b9_7f4a_7c15))
                     % u64::from(buckets)) as u32;
-                let of = &mut held[bucket as usize];
-                of.push(item);
+                let buffer = &mut buffers[bucket as usize];
+                buffer.push(item);
                 count += 1;
-                if of.len() >= BLOCK_RECORDS {
-                    count -= of.len();
-                    ready.push_back((bucket, std::mem::take(of)));
+                if buffer.len() >= BLOCK_RECORDS {
+                    count -= buffer.len();
+                    ready.push_back((bucket, std::mem::take(buffer)));
                 }
             }
-            if item.is_none() || count >= HELD_ITEMS {
-                let all = (0..).zip(&mut held).filter(|(_, of)| !of.is_empty());
-                ready.extend(all.map(|(bucket, of)| (bucket, std::mem::take(of))));
+            if item.is_none() || count >= MAX_BUFFERED_ITEMS {
+                let buffers = (0..).zip(&mut buffers);
+                let filled = buffers.filter(|(_, items)| !items.is_empty());
+                ready.extend(filled.map(|(bucket, items)| (bucket, std::mem::take(items))));
                 count = 0;
             }
         }
-        let (bucket, of) = ready.pop_front()?;
+        let (bucket, items) = ready.pop_front()?;
         number += 1;
-        let mut bytes = (of.len() as u32).to_le_bytes().to_vec();
-        bytes.extend(pack(&[&of]));
+        let mut bytes = (items.len() as u32).to_le_bytes().to_vec();
+        bytes.extend(pack(&[&items]));
         Some(Ok(Row {
             bucket,
             kind,
@@ -127,7 +128,7 @@ pub(super) fn items_of<T: Item>(row: &Row) -> Result<Vec<T>> {
     let malformed = || unexpected("packed items are malformed");
     let (count, packed) = row.bytes.split_first_chunk().ok_or_else(malformed)?;
     let count = u32::from_le_bytes(*count) as usize;
-    if count > HELD_ITEMS {
+    if count > MAX_BUFFERED_ITEMS {
         return Err(malformed());
     }
     let mut items = Vec::new();

@@ -30,14 +30,14 @@ use superstep_trace::{AllocationId, Cancellation, Launch};
 /// Results to keep in addition to the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether to keep every transfer from CTA to CTA: 32 bytes of memory for each, at worst one for each pair of CTAs of
-    /// each pair of launches.
+    /// Whether to keep every transfer between CTAs: 32 bytes of memory for each, and at worst one for each pair of CTAs
+    /// in each pair of launches.
     pub transfers: bool,
-    /// Whether to keep the distances between the addresses of communicating accesses: a quarter more memory for each byte
-    /// that kernels have written, and 24 bytes for each run of adjacent stores that communicate.
+    /// Whether to keep the distances between the addresses of communicating accesses: a quarter more memory for each
+    /// byte that kernels have written, and 24 bytes for each run of adjacent stores that communicate.
     pub strides: bool,
-    /// Whether to keep communication by instruction and by allocation, and the launches' footprints: an eighth more memory
-    /// for each byte that kernels have accessed. Ignored with [`Matching::ExactAddress`].
+    /// Whether to keep communication by instruction and by allocation, and the launches' footprints: an eighth more
+    /// memory for each byte that kernels have accessed. Ignored with [`Matching::ExactAddress`].
     pub details: bool,
     pub matching: Matching,
 }
@@ -74,19 +74,20 @@ pub struct EngineEnd {
     pub communication: Communication,
     /// Counts by launch.
     pub counts: Vec<Counts>,
-    /// Copies given to [`Engine::copied`] of which something had written at least a byte.
+    /// Copies passed to [`Engine::copied`] with at least one byte that the host or a kernel had written.
     pub written_copies: BTreeSet<u32>,
 }
 
-/// Limits of the launches that are read together: enough to keep all threads busy, few enough to fit in memory.
-/// Accesses for each thread of this computer, 24 bytes each if all are scattered.
-const TOGETHER_ACCESSES: u64 = 4 << 20;
-/// Chunks for each thread of this computer.
-const TOGETHER_CHUNKS: usize = 4;
-/// Launches, and events of the host before them.
-const TOGETHER_EVENTS: usize = 1 << 12;
+// Limits of a batch of launches: enough work to keep all threads busy, little enough to fit in memory.
 
-/// Launches whose accesses have not been read.
+/// Maximum number of accesses in a batch for each thread of this computer; 24 bytes each if all are scattered.
+const BATCH_ACCESSES: u64 = 4 << 20;
+/// Number of chunks for each thread of this computer at which a batch is complete.
+const BATCH_CHUNKS: usize = 4;
+/// Number of launches and host events at which a batch is complete.
+const BATCH_EVENTS: usize = 1 << 12;
+
+/// Launches with accesses that have not been read yet.
 #[derive(Default)]
 struct Waiting<'a> {
     launches: Vec<LaunchContext>,
@@ -96,12 +97,12 @@ struct Waiting<'a> {
     events: usize,
 }
 
-/// Analyses communication. Launches wait until there is work for all threads; while the shards analyse them, the accesses
-/// of the next ones are read.
+/// Analyses communication. Launches wait until there is work for all threads; while the shards analyse them, the
+/// accesses of the next ones are read.
 ///
-/// Memory: two bytes for each byte that kernels have written (eight where they wrote parts of words), and 24 bytes for each
-/// access group of the launches in progress, or for each access of a scattered group. Data that exceeds a [`MemoryLimit`] is
-/// moved to temporary files.
+/// Memory: two bytes for each byte that kernels have written (eight where they wrote parts of words), and 24 bytes for
+/// each access group of the launches in progress, or for each access of a scattered group. Data that exceeds a
+/// [`MemoryLimit`] is moved to temporary files.
 pub struct Engine<'a> {
     options: Options,
     limit: MemoryLimit,
@@ -110,14 +111,14 @@ pub struct Engine<'a> {
     shards: Shards,
     pub(crate) decoder: Decoder,
     waiting: Waiting<'a>,
-    /// Launches whose accesses were read.
+    /// Launches with accesses that have been read.
     ready: Vec<(LaunchContext, Decoded)>,
     pub(crate) overflow: Overflow,
     untraced: Arc<Untraced>,
     /// Whether nothing has written to memory since the last opaque launch that may have written to any allocation.
     is_unknown: bool,
     regions: Arc<Regions>,
-    /// Copies of bytes that no call of the host had written; true if a kernel had.
+    /// Copies of bytes that no host call had written, each with a flag that is set if a kernel had written any.
     copied: Vec<(u32, Arc<AtomicBool>)>,
     written_copies: BTreeSet<u32>,
     pub(crate) found: Found,
@@ -133,7 +134,7 @@ pub struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Creates an engine for a program with these sites; `cancellation` also ends work that does not read the capture.
+    /// Creates an engine for a program with these sites; `cancellation` also stops work that does not read the capture.
     pub fn new(
         ops: SiteOps,
         options: Options,
@@ -178,7 +179,7 @@ impl<'a> Engine<'a> {
     /// Marks bytes as unwritten after memory has been allocated or freed.
     pub fn forget(&mut self, address: u64, bytes: u64) -> Result<()> {
         let end = address.saturating_add(bytes);
-        self.set(address, end, Tag::NEVER)
+        self.set(address, end, Tag::UNWRITTEN)
     }
 
     /// Records a run of untraced code that may have written to any allocation.
@@ -195,9 +196,9 @@ impl<'a> Engine<'a> {
 
     /// Records a run of untraced code that may have written to these bytes but to no others.
     pub fn opaque_wrote(&mut self, address: u64, bytes: u64) -> Result<()> {
-        let before = self.is_unknown;
+        let was_unknown = self.is_unknown;
         self.set(address, address.saturating_add(bytes), Tag::UNKNOWN)?;
-        self.is_unknown = before;
+        self.is_unknown = was_unknown;
         Ok(())
     }
 
@@ -215,7 +216,7 @@ impl<'a> Engine<'a> {
     /// Returns the allocation that contains all of these bytes, if there is one.
     pub fn allocation_of(&self, address: u64, bytes: u64) -> Option<AllocationId> {
         let end = address.saturating_add(bytes);
-        self.regions.only(address, end).flatten()
+        self.regions.sole_allocation(address, end).flatten()
     }
 
     pub fn launches(&self) -> u32 {
@@ -233,17 +234,18 @@ impl<'a> Engine<'a> {
 
     fn event(&mut self, start: u64, end: u64, event: &Event) -> Result<()> {
         let is_idle = self.waiting.launches.is_empty() && self.ready.is_empty();
-        let before = self.launches();
-        self.shards.add((start, end), event, before, is_idle);
+        let next_launch = self.launches();
+        self.shards.add((start, end), event, next_launch, is_idle);
         self.waiting.events += 1;
-        match self.waiting.events >= TOGETHER_EVENTS {
+        match self.waiting.events >= BATCH_EVENTS {
             true => self.advance(),
             false => Ok(()),
         }
     }
 
-    /// Records that the host copies these bytes from the device. [`EngineEnd::written_copies`] says whether the host or a
-    /// kernel, traced or not, had written any of them since they were allocated; always, with [`Matching::ExactAddress`].
+    /// Records that the host copies these bytes from the device. [`EngineEnd::written_copies`] says whether the host or
+    /// a kernel, traced or not, had written any of them since they were allocated; always, with
+    /// [`Matching::ExactAddress`].
     pub fn copied(&mut self, copy: u32, address: u64, bytes: u64) -> Result<()> {
         let end = address.saturating_add(bytes);
         let by_host = self.untraced.parts(address, end).next().is_some();
@@ -257,34 +259,34 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Adds the next launch. `source` provides all access groups; those of any one thread are in program order. After an
-    /// error, the engine's results are meaningless.
+    /// Adds the next launch. `source` provides all access groups; those of any one thread are in program order. After
+    /// an error, the engine's results are meaningless.
     pub fn launch(&mut self, launch: &Launch, source: impl GroupSource + 'a) -> Result<()> {
-        let before = self.begin(launch)?;
+        let context = self.begin(launch)?;
         let (accesses, chunks) = (source.thread_accesses(), source.chunks());
-        let fitting = (self.budget.record_bytes / size_of::<Record>()) as u64;
-        if accesses > fitting / 2 {
+        let max_records = (self.budget.record_bytes / size_of::<Record>()) as u64;
+        if accesses > max_records / 2 {
             self.catch_up()?;
-            return self.large(before, &source);
+            return self.large_launch(context, &source);
         }
         let threads = rayon::current_num_threads();
-        let most = (TOGETHER_ACCESSES * threads as u64).min(fitting / 4);
-        if self.waiting.accesses + accesses > most {
+        let max_accesses = (BATCH_ACCESSES * threads as u64).min(max_records / 4);
+        if self.waiting.accesses + accesses > max_accesses {
             self.advance()?;
         }
         let waiting = &mut self.waiting;
-        waiting.launches.push(before);
+        waiting.launches.push(context);
         waiting.sources.push(Box::new(source));
         waiting.accesses += accesses;
         waiting.chunks += chunks;
         waiting.events += 1;
-        match waiting.chunks >= TOGETHER_CHUNKS * threads || waiting.events >= TOGETHER_EVENTS {
+        match waiting.chunks >= BATCH_CHUNKS * threads || waiting.events >= BATCH_EVENTS {
             true => self.advance(),
             false => Ok(()),
         }
     }
 
-    /// Analyses the launches that were read, and reads the waiting ones meanwhile.
+    /// Analyses the launches that have been read, and meanwhile reads the waiting ones.
     fn advance(&mut self) -> Result<()> {
         let Waiting {
             launches, sources, ..
@@ -301,10 +303,10 @@ impl<'a> Engine<'a> {
             || decoder.launches(&sources),
             || shards.launches(&ready, program, None),
         );
-        self.settle_all(ready, analysed?)?;
-        for (before, launch) in launches.into_iter().zip(read?) {
-            self.counted(before.position, &launch);
-            self.ready.push((before, launch));
+        self.settle_launches(ready, analysed?)?;
+        for (context, launch) in launches.into_iter().zip(read?) {
+            self.add_counts(context.position, &launch);
+            self.ready.push((context, launch));
         }
         Ok(())
     }
@@ -316,22 +318,22 @@ impl<'a> Engine<'a> {
     }
 
     /// Analyses one launch, with records on disk if they do not fit in memory.
-    fn large(&mut self, before: LaunchContext, source: &dyn GroupSource) -> Result<()> {
+    fn large_launch(&mut self, context: LaunchContext, source: &dyn GroupSource) -> Result<()> {
         let (decoder, overflow) = (&self.decoder, &mut self.overflow);
         let launch =
             decoder.in_parts(source, |blocks| overflow.make_room(blocks, &decoder.spare))?;
-        self.counted(before.position, &launch);
-        let launches = vec![(before, launch)];
-        let parts = self.alone(&launches)?;
-        self.settle_all(launches, parts)
+        self.add_counts(context.position, &launch);
+        let launches = vec![(context, launch)];
+        let parts = self.run_shards(&launches)?;
+        self.settle_launches(launches, parts)
     }
 
-    /// Runs the shards on launches that may have records on disk; earlier ones were analysed.
-    pub(crate) fn alone(
+    /// Runs the shards on launches that may have records on disk. All earlier launches must have been analysed.
+    pub(crate) fn run_shards(
         &mut self,
         launches: &[(LaunchContext, Decoded)],
     ) -> Result<Vec<LaunchResult>> {
-        // Frees the memory that was kept for reuse when blocks were moved to disk: the shards need it.
+        // The shards need the memory that was kept for reuse when blocks were moved to disk.
         self.decoder.spare.clear();
         let program = Program {
             ops: &self.decoder.ops,
@@ -345,7 +347,7 @@ impl<'a> Engine<'a> {
         Ok(parts)
     }
 
-    fn counted(&mut self, position: u32, launch: &Decoded) {
+    fn add_counts(&mut self, position: u32, launch: &Decoded) {
         self.counts[position as usize] = launch.counts;
         let sites = launch.sites.iter();
         sites.for_each(|sites| self.found.add_accessed(sites.counted()));
@@ -383,7 +385,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Adds the results of launches that were analysed together.
-    fn settle_all(
+    fn settle_launches(
         &mut self,
         launches: Vec<(LaunchContext, Decoded)>,
         parts: Vec<LaunchResult>,
@@ -394,8 +396,8 @@ impl<'a> Engine<'a> {
         for ((LaunchContext { position, .. }, launch), (mut part, mut sources)) in
             launches.iter().zip(parts)
         {
-            // An access that crosses a page boundary counts once per source, no matter how many of its pages contain bytes
-            // from that source.
+            // An access that crosses a page boundary counts once per source, no matter how many of its pages contain
+            // bytes from that source.
             for (_, number, _) in &mut sources {
                 *number = launch.wide[*number as usize].first;
             }
@@ -408,7 +410,7 @@ impl<'a> Engine<'a> {
             if self.options.transfers {
                 self.kept.transfers.append(transfers)?;
             }
-            part.counted(&launch.counts);
+            part.add_counts(&launch.counts);
             self.settle(*position, part);
         }
         if self.options.strides {
@@ -447,7 +449,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Analyses the rest of the launches, and collects the shards' results over the whole run.
+    /// Analyses the remaining launches and collects the shards' results for the whole run.
     fn end_shards(&mut self) -> Result<()> {
         self.catch_up()?;
         for out in self.shards.take() {
@@ -466,7 +468,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Returns the results of an engine that has analysed some of the pages; its launches are not finished.
+    /// Returns the results of an engine that has analysed only some of the pages; its launches have not been settled.
     pub(crate) fn finish_part(mut self) -> Result<PartEnd> {
         self.end_shards()?;
         let launches = self.launches.iter();

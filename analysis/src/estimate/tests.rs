@@ -13,34 +13,34 @@ fn stratum(population: u64, observed: &[f64]) -> Stratum {
 
 #[test]
 fn a_census_has_no_error() {
-    let all = estimate(&[stratum(3, &[1.0, 2.0, 4.0])]);
-    assert_eq!((all.total, all.standard_error), (Some(7.0), Some(0.0)));
-    assert_eq!(all.interval, Some([7.0, 7.0]));
+    let exact = estimate(&[stratum(3, &[1.0, 2.0, 4.0])]);
+    assert_eq!((exact.total, exact.standard_error), (Some(7.0), Some(0.0)));
+    assert_eq!(exact.interval, Some([7.0, 7.0]));
     assert_eq!(estimate(&[]).total, Some(0.0));
 }
 
 #[test]
 fn estimate_equals_a_result_derived_by_hand() {
     // N = 10, n = 4, mean 3, s² = (4 + 0 + 0 + 4) / 3: variance 100 · 0.6 · 8/3 / 4 = 40.
-    let some = estimate(&[stratum(10, &[1.0, 3.0, 3.0, 5.0])]);
-    assert_eq!((some.recorded, some.total), (12.0, Some(30.0)));
-    let error = some.standard_error.unwrap();
+    let sample = estimate(&[stratum(10, &[1.0, 3.0, 3.0, 5.0])]);
+    assert_eq!((sample.recorded, sample.total), (12.0, Some(30.0)));
+    let error = sample.standard_error.unwrap();
     assert!((error - 40f64.sqrt()).abs() < 1e-12);
-    let [low, high] = some.interval.unwrap();
+    let [low, high] = sample.interval.unwrap();
     assert!((low - 12.0).abs() < 1e-9, "below the recorded sum: {low}");
     assert!((high - (30.0 + 3.182 * error)).abs() < 1e-9);
 }
 
 #[test]
 fn unknown_totals_and_errors_are_none() {
-    let none = estimate(&[stratum(5, &[]), stratum(2, &[1.0, 1.0])]);
+    let unknown = estimate(&[stratum(5, &[]), stratum(2, &[1.0, 1.0])]);
     assert_eq!(
-        (none.recorded, none.total, none.interval),
+        (unknown.recorded, unknown.total, unknown.interval),
         (2.0, None, None)
     );
-    let one = estimate(&[stratum(5, &[2.0])]);
+    let single = estimate(&[stratum(5, &[2.0])]);
     assert_eq!(
-        (one.total, one.standard_error, one.interval),
+        (single.total, single.standard_error, single.interval),
         (Some(10.0), None, None)
     );
 }
@@ -62,8 +62,8 @@ fn student_quantiles_equal_published_values() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
-    /// Over many samples of one population, the estimates scatter around the true total by their standard error, and about
-    /// 95% of their intervals contain it.
+    /// Over many samples of one population, the estimates scatter around the true total by their standard error, and
+    /// about 95% of their intervals contain it.
     #[test]
     fn intervals_contain_the_true_total(
         values in prop::collection::vec(0u32..1000, 200..400),
@@ -73,26 +73,26 @@ proptest! {
     ) {
         const SAMPLES: u64 = 400;
         let truth: f64 = values.iter().map(|&value| f64::from(value)).sum();
-        let (mut sum, mut squares, mut said, mut held) = (0.0, 0.0, 0.0, 0);
+        let (mut sum, mut squares, mut estimated, mut hits) = (0.0, 0.0, 0.0, 0);
         for sample in 0..SAMPLES {
-            let taken = |unit: usize| mix(mix(seed ^ sample) ^ unit as u64) % 100 < percent;
+            let is_sampled = |unit: usize| mix(mix(seed ^ sample) ^ unit as u64) % 100 < percent;
             let part = |range: std::ops::Range<usize>| Stratum {
                 population: range.len() as u64,
-                observed: range.filter(|&unit| taken(unit)).map(|unit| f64::from(values[unit])).collect(),
+                observed: range.filter(|&unit| is_sampled(unit)).map(|unit| f64::from(values[unit])).collect(),
             };
             let estimate = estimate(&[part(0..split), part(split..values.len())]);
             let (total, error) = (estimate.total.unwrap(), estimate.standard_error.unwrap());
             sum += total - truth;
             squares += (total - truth).powi(2);
-            said += error * error;
+            estimated += error * error;
             let [low, high] = estimate.interval.unwrap();
-            held += u32::from((low..=high).contains(&truth));
+            hits += u32::from((low..=high).contains(&truth));
         }
         let samples = SAMPLES as f64;
-        let (bias, spread, said) = (sum / samples, (squares / samples).sqrt(), (said / samples).sqrt());
-        // The mean of the samples scatters by spread / √400.
+        let (bias, spread, estimated) = (sum / samples, (squares / samples).sqrt(), (estimated / samples).sqrt());
+        // The mean of the samples scatters with a standard deviation of spread / √400.
         prop_assert!(bias.abs() < 5.0 * spread / samples.sqrt(), "biased by {bias}, spread {spread}");
-        prop_assert!((0.8..1.25).contains(&(said / spread)), "estimated error {said}, actual {spread}");
-        prop_assert!(held >= 355, "{held} of 400 intervals contain the true total");
+        prop_assert!((0.8..1.25).contains(&(estimated / spread)), "estimated error {estimated}, actual {spread}");
+        prop_assert!(hits >= 355, "{hits} of 400 intervals contain the true total");
     }
 }

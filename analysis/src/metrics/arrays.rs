@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use superstep_table::table;
 
 table! {
-    /// One array: the allocations made by one line of host code, or one allocation whose line is unknown.
+    /// One array: the allocations made by one line of host code, or one allocation made by an unknown line.
     pub struct ArrayRow = "arrays": Deserialize {
         array: String = "name of the variable or symbol if known, else the allocation's number";
         place: String = columns::PLACE;
@@ -41,7 +41,7 @@ struct Array<'a> {
 /// Returns the accessed arrays, in descending order of received bytes.
 pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     let mut arrays: BTreeMap<(String, String), Array<'_>> = BTreeMap::new();
-    let mut all = 0;
+    let mut total = 0;
     for volume in &source.communication.arrays {
         let info = source.allocation(volume.allocation);
         let (array, place, bytes) = info.map_or_else(
@@ -72,14 +72,14 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
         row.received_bytes += volume.received_bytes;
         row.stored_bytes += volume.stored_bytes;
         row.communicated_stored_bytes += volume.first_read_bytes;
-        all += volume.received_bytes;
+        total += volume.received_bytes;
     }
     let mut rows: Vec<ArrayRow> = (arrays.into_iter())
         .map(|((array, place), Array { row, kernels, .. })| ArrayRow {
             array,
             place,
             kernels: kernels.join(", "),
-            share: share(row.received_bytes, all),
+            share: share(row.received_bytes, total),
             ..row
         })
         .collect();
@@ -109,7 +109,7 @@ pub fn variable(line: &str, column: u32) -> Option<&str> {
 fn argument(call: &str) -> Option<&str> {
     let (_, arguments) = call.split_once('(')?;
     let mut rest = arguments.trim_start();
-    // Skip casts, whose type is in one pair of parentheses.
+    // Skip C-style casts: a type in one pair of parentheses.
     while let Some(cast) = rest.strip_prefix('(') {
         match cast.split_once(')') {
             Some((inner, after)) if inner.contains('*') && !inner.contains('&') => {
@@ -125,22 +125,22 @@ fn argument(call: &str) -> Option<&str> {
     leading_name(rest.trim_start_matches(['&', ' ']))
 }
 
-fn is_of_a_name(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_.->[]:".contains(c)
 }
 
-fn is_a_name(name: &str) -> bool {
+fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
 fn leading_name(text: &str) -> Option<&str> {
-    let end = text.find(|c| !is_of_a_name(c)).unwrap_or(text.len());
-    Some(&text[..end]).filter(|name| is_a_name(name))
+    let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
+    Some(&text[..end]).filter(|name| is_name(name))
 }
 
 fn trailing_name(text: &str) -> Option<&str> {
-    let start = text.rfind(|c| !is_of_a_name(c)).map_or(0, |at| at + 1);
-    Some(&text[start..]).filter(|name| is_a_name(name))
+    let start = text.rfind(|c| !is_name_char(c)).map_or(0, |at| at + 1);
+    Some(&text[start..]).filter(|name| is_name(name))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ const RECEIVED_BYTES: &str = "received_bytes";
 /// Name and getter of a column of [`Volume`].
 pub type Quantity = (&'static str, fn(&Volume) -> u64);
 
-/// Columns that may be inexact.
+/// Columns that can be inexact.
 pub const QUANTITIES: [Quantity; 12] = [
     ("communicated_loaded_bytes", |v| v.communicated_loaded_bytes),
     ("self_loaded_bytes", |v| v.self_loaded_bytes),
@@ -75,15 +75,15 @@ pub(super) fn rows(analysis: &Analysis, sites: &SiteTable) -> Vec<BoundRow> {
         .zip(&in_situ.launches)
         .flat_map(|(launch, bounds)| {
             QUANTITIES.iter().filter_map(move |(name, column)| {
-                let between = bounds.of(column);
-                (!between.is_exact()).then(|| BoundRow {
+                let range = bounds.of(column);
+                (!range.is_exact()).then(|| BoundRow {
                     stream: launch.stream.0,
                     superstep: launch.superstep.0,
                     kernel: sites.display_name(&launch.kernel).to_owned(),
                     kernel_symbol: launch.kernel.clone(),
                     quantity: (*name).to_owned(),
-                    at_least: between.least,
-                    at_most: between.most,
+                    at_least: range.least,
+                    at_most: range.most,
                 })
             })
         });

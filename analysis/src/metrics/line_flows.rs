@@ -32,9 +32,9 @@ table! {
 pub(super) fn rows(source: &Source<'_>) -> Vec<LineFlowRow> {
     let mut sums: BTreeMap<_, SiteFlowAmount> = BTreeMap::new();
     for flow in &source.communication.site_flows {
-        let launches = (flow.of.source_launch, flow.receiver_launch);
-        let lines = [flow.of.writer, flow.of.reader].map(|site| source.line(site));
-        let key = (launches, lines, source.array(flow.of.allocation));
+        let launches = (flow.key.source_launch, flow.receiver_launch);
+        let lines = [flow.key.writer, flow.key.reader].map(|site| source.line(site));
+        let key = (launches, lines, source.array(flow.key.allocation));
         *sums.entry(key).or_default() += flow.amount;
     }
     let mut rows: Vec<_> = (sums.into_iter())

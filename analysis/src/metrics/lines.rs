@@ -25,11 +25,11 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<LineRow> {
     let mut lines: BTreeMap<(&str, u32, &str), (BTreeSet<SiteId>, u64)> = BTreeMap::new();
     let mut all = 0;
     for flow in &source.communication.site_flows {
-        let site = source.sites.get(flow.of.reader);
-        let (file, line) = source.line(flow.of.reader);
+        let site = source.sites.get(flow.key.reader);
+        let (file, line) = source.line(flow.key.reader);
         let function = site.map_or("", |site| site.function.as_str());
         let line = lines.entry((file, line, function)).or_default();
-        line.0.insert(flow.of.reader);
+        line.0.insert(flow.key.reader);
         line.1 += flow.amount.loaded_bytes;
         all += flow.amount.loaded_bytes;
     }

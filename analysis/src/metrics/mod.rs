@@ -84,7 +84,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn of(analysis: &'a Analysis, grids: &'a [[u32; 3]], sites: &'a SiteTable) -> Self {
+    fn from_analysis(analysis: &'a Analysis, grids: &'a [[u32; 3]], sites: &'a SiteTable) -> Self {
         Self {
             allocations: &analysis.allocations,
             copies: &analysis.unwritten_copies,
@@ -167,8 +167,8 @@ macro_rules! metrics {
                 }
                 let unit = self.cta_blocks.to_string();
                 // Replication is still counted in CTAs.
-                let of_blocks = |column: &str| column != "replication";
-                tables.iter().map(|table| table.in_unit("CTAs", &unit, of_blocks)).collect()
+                let has_block_unit = |column: &str| column != "replication";
+                tables.iter().map(|table| table.in_unit("CTAs", &unit, has_block_unit)).collect()
             }
 
             /// Reads the CSV files that [`crate::tables::write`] wrote to `folder`; returns `None` if there are none. A
@@ -197,10 +197,10 @@ metrics! {
     connectivity: connectivity::ConnectivityRow,
     patterns: pattern::PatternRow,
     scaling: scaling::ScalingRow,
-    /// Empty in situ.
+    /// Empty for in-situ runs.
     counts_by_line: counts_by_line::LineCounts,
     lines: lines::LineRow,
-    /// Empty in situ.
+    /// Empty for in-situ runs.
     line_flows: line_flows::LineFlowRow,
     arrays: arrays::ArrayRow,
     footprints: footprint::FootprintRow,
@@ -216,7 +216,7 @@ metrics! {
 impl Metrics {
     pub fn new(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Self> {
         let grids = analysis.grids();
-        let metrics = Self::of(&Source::of(analysis, &grids, sites), settings)?;
+        let metrics = Self::of(&Source::from_analysis(analysis, &grids, sites), settings)?;
         Ok(Self {
             timeline: analysis.timeline.clone(),
             opaque: analysis.opaque.clone(),
@@ -229,14 +229,14 @@ impl Metrics {
         analysis: &Analysis,
         sites: &SiteTable,
     ) -> Vec<uninitialised::UninitialisedRow> {
-        uninitialised::rows(&Source::of(analysis, &[], sites))
+        uninitialised::rows(&Source::from_analysis(analysis, &[], sites))
     }
 
     pub fn within_launch_of(
         analysis: &Analysis,
         sites: &SiteTable,
     ) -> Vec<within_launch::WithinLaunchRow> {
-        within_launch::rows(&Source::of(analysis, &[], sites))
+        within_launch::rows(&Source::from_analysis(analysis, &[], sites))
     }
 
     pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {

@@ -9,12 +9,12 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use superstep_table::table;
 
-/// Minimum share of all pairs of sources and receivers in a complete pattern.
-const COMPLETE: f64 = 0.9;
-/// Minimum share of the bytes between neighbours in a stencil.
-const NEIGHBOURLY: f64 = 0.9;
+/// Minimum share of the pairs of sources and receivers that communicate in a complete pattern.
+const MIN_COMPLETENESS: f64 = 0.9;
+/// Minimum share of the bytes exchanged between neighbours in a stencil.
+const MIN_NEIGHBOUR_SHARE: f64 = 0.9;
 /// Minimum average replication of a broadcast.
-const REPLICATED: f64 = 2.0;
+const MIN_REPLICATION: f64 = 2.0;
 
 table! {
     /// Bytes that one launch received from an earlier one.
@@ -49,9 +49,9 @@ struct Sums {
 pub(super) fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
     let by_launch = source.communication.transfers.by_launch(
         |receivers: &mut BTreeMap<u32, Sums>, transfers| {
-            for of_launch in transfers.chunk_by(|a, b| a.receiver_launch == b.receiver_launch) {
-                let sums = receivers.entry(of_launch[0].receiver_launch).or_default();
-                sums.add(source, of_launch);
+            for group in transfers.chunk_by(|a, b| a.receiver_launch == b.receiver_launch) {
+                let sums = receivers.entry(group[0].receiver_launch).or_default();
+                sums.add(source, group);
             }
         },
         |receivers, more| {
@@ -59,7 +59,7 @@ pub(super) fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
                 receivers.entry(launch).or_default().join(sums);
             }
         },
-        |from, receivers| of(source, from, receivers),
+        |from, receivers| launch_rows(source, from, receivers),
     )?;
     Ok(by_launch.into_iter().flatten().collect())
 }
@@ -92,7 +92,7 @@ impl Sums {
     }
 }
 
-fn of(source: &Source<'_>, from: u32, receivers: BTreeMap<u32, Sums>) -> Vec<PatternRow> {
+fn launch_rows(source: &Source<'_>, from: u32, receivers: BTreeMap<u32, Sums>) -> Vec<PatternRow> {
     let received: u64 = receivers.values().map(|sums| sums.bytes).sum();
     let launches = &source.communication.launches;
     let Some(sender) = launches.get(from as usize) else {
@@ -126,8 +126,8 @@ fn of(source: &Source<'_>, from: u32, receivers: BTreeMap<u32, Sums>) -> Vec<Pat
 }
 
 fn name(row: &PatternRow) -> &'static str {
-    let replicated = row.replication >= REPLICATED;
-    let complete = row.completeness >= COMPLETE && row.sources > 1 && row.receivers > 1;
+    let replicated = row.replication >= MIN_REPLICATION;
+    let complete = row.completeness >= MIN_COMPLETENESS && row.sources > 1 && row.receivers > 1;
     match row {
         _ if row.max_out == 1 && row.max_in == 1 => "point-to-point",
         _ if complete && replicated => "all-to-all",
@@ -135,7 +135,7 @@ fn name(row: &PatternRow) -> &'static str {
         _ if row.max_in == 1 && replicated => "broadcast",
         _ if row.max_in == 1 => "scatter",
         _ if row.max_out == 1 => "gather",
-        _ if row.neighbour_share >= NEIGHBOURLY => "stencil",
+        _ if row.neighbour_share >= MIN_NEIGHBOUR_SHARE => "stencil",
         _ => "irregular",
     }
 }

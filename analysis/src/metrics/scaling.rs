@@ -16,15 +16,15 @@ pub const GPUS: [u64; 3] = [2, 4, 8];
 /// Ways to cut a grid: by a coordinate, or by CTA number into blocks of equal length.
 pub const CUTS: [&str; 4] = ["x", "y", "z", "linear"];
 
-/// A cut cannot be the best one if its largest part exceeds another cut's by this factor.
-const TOLERATED: f64 = 1.25;
+/// A cut cannot be the best one if its largest part exceeds another cut's by more than this factor.
+const MAX_IMBALANCE_RATIO: f64 = 1.25;
 
 table! {
     /// One way of cutting the grids for one number of GPUs.
     pub struct ScalingRow = "scaling": Deserialize {
         gpus: u64 ["GPUs"] = "number of GPUs";
         cut: String = "x, y, z, or linear: blocks of CTA numbers";
-        best: bool = "whether the cut takes the least time among those about as even as the most even one";
+        best: bool = "whether the cut takes the least time among those that are nearly as even as the most even one";
         crossing_bytes: u64 ["bytes"] = "transfers between CTAs on different GPUs";
         share: f64 = columns::SHARE_OF_TRANSFERRED;
         imbalance: f64 = "maximum number of CTAs on one GPU over the mean";
@@ -38,12 +38,12 @@ fn part(at: u64, extent: u64, parts: u64) -> u64 {
     at * parts / extent.max(1)
 }
 
-/// Returns a row for every number of GPUs and every cut; `link_gb_per_s` is the bandwidth of a GPU's link in one direction.
+/// Returns a row for every number of GPUs and every cut; `link_gb_per_s` is a GPU link's bandwidth in one direction.
 pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> {
-    let ways: Vec<(u64, usize)> = (GPUS.iter())
+    let cases: Vec<(u64, usize)> = (GPUS.iter())
         .flat_map(|&gpus| (0..CUTS.len()).map(move |cut| (gpus, cut)))
         .collect();
-    // The eighth that contains the CTA, for each cut. Halves and quarters are unions of eighths.
+    // The eighth of the grid that contains the CTA, for each cut. Halves and quarters are unions of eighths.
     let eighths = |launch: u32, cta: u32| -> [u64; CUTS.len()] {
         let [x, y, z] = source.grid(launch).map(u64::from);
         let [at_x, at_y, at_z] = source.coordinates(launch, cta).map(u64::from);
@@ -51,10 +51,10 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
         [(at_x, x), (at_y, y), (at_z, z), cta].map(|(at, extent)| part(at, extent, 8))
     };
     let new = || Sums {
-        crossing: vec![0; ways.len()],
+        crossing: vec![0; cases.len()],
         ..Sums::default()
     };
-    let nothing = || vec![[[0; 2]; 8]; ways.len()];
+    let no_bytes = || vec![[[0; 2]; 8]; cases.len()];
     let add = |sums: &mut Sums, transfers: &[Transfer]| {
         let from_eighths = eighths(transfers[0].source_launch, transfers[0].source_cta);
         for t in transfers {
@@ -63,13 +63,13 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
             if from_eighths == to_eighths {
                 continue;
             }
-            for (way, &(gpus, cut)) in ways.iter().enumerate() {
+            for (case, &(gpus, cut)) in cases.iter().enumerate() {
                 let (from, to) = (from_eighths[cut] * gpus / 8, to_eighths[cut] * gpus / 8);
                 if from != to {
-                    sums.crossing[way] += t.bytes;
-                    let links = sums.links.entry(t.receiver_launch).or_insert_with(nothing);
-                    links[way][from as usize][0] += t.bytes;
-                    links[way][to as usize][1] += t.bytes;
+                    sums.crossing[case] += t.bytes;
+                    let links = sums.links.entry(t.receiver_launch).or_insert_with(no_bytes);
+                    links[case][from as usize][0] += t.bytes;
+                    links[case][to as usize][1] += t.bytes;
                 }
             }
         }
@@ -79,17 +79,17 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
         crossing,
         all,
     } = source.communication.transfers.sum(new, add, Sums::join)?;
-    let mut rows: Vec<ScalingRow> = (ways.iter().zip(crossing).enumerate())
-        .map(|(way, (&(gpus, cut), crossing_bytes))| {
+    let mut rows: Vec<ScalingRow> = (cases.iter().zip(crossing).enumerate())
+        .map(|(case, (&(gpus, cut), crossing_bytes))| {
             let busiest: u64 = (links.values())
-                .map(|of_launch| of_launch[way].iter().flatten().copied().max().unwrap_or(0))
+                .map(|links| links[case].iter().flatten().copied().max().unwrap_or(0))
                 .sum();
-            let (mut most, mut ctas) = (0, 0);
+            let (mut largest, mut ctas) = (0, 0);
             for grid in source.grids {
-                let of_launch = ctas_of(grid);
-                let extent = grid.get(cut).map_or(of_launch, |&extent| u64::from(extent));
-                most += of_launch / extent.max(1) * extent.div_ceil(gpus);
-                ctas += of_launch;
+                let grid_ctas = ctas_of(grid);
+                let extent = grid.get(cut).map_or(grid_ctas, |&extent| u64::from(extent));
+                largest += grid_ctas / extent.max(1) * extent.div_ceil(gpus);
+                ctas += grid_ctas;
             }
             ScalingRow {
                 gpus,
@@ -97,7 +97,7 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
                 best: false,
                 crossing_bytes,
                 share: share(crossing_bytes, all),
-                imbalance: share(most * gpus, ctas),
+                imbalance: share(largest * gpus, ctas),
                 link_s: busiest as f64 / (link_gb_per_s * 1e9),
                 link_gb_per_s,
             }
@@ -105,8 +105,8 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
         .collect();
     for rows in rows.chunks_mut(CUTS.len()) {
         let imbalances = rows.iter().map(|row| row.imbalance);
-        let even = imbalances.fold(f64::INFINITY, f64::min);
-        let usable = (rows.iter_mut()).filter(|row| row.imbalance <= even * TOLERATED);
+        let lowest = imbalances.fold(f64::INFINITY, f64::min);
+        let usable = (rows.iter_mut()).filter(|row| row.imbalance <= lowest * MAX_IMBALANCE_RATIO);
         if let Some(best) = usable.min_by(|a, b| a.link_s.total_cmp(&b.link_s)) {
             best.best = true;
         }
@@ -116,9 +116,9 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
 
 #[derive(Default)]
 struct Sums {
-    /// Bytes sent and received over each GPU's links, by receiving launch, way and GPU.
+    /// Bytes sent and received over each GPU's links, by receiving launch, case and GPU.
     links: FxHashMap<u32, Vec<[[u64; 2]; 8]>>,
-    /// Bytes, by way.
+    /// Bytes, by case.
     crossing: Vec<u64>,
     all: u64,
 }

@@ -31,8 +31,8 @@ fn launches() -> (Vec<LaunchVolume>, Vec<KernelVolume>) {
 }
 
 fn any_transfers() -> impl Strategy<Value = Vec<Transfer>> {
-    let one = (0u32..3, 0u32..24, 0u32..3, 0u32..24, 1u64..9, 1u64..4);
-    prop::collection::vec(one, 0..80).prop_map(|all| {
+    let transfer = (0u32..3, 0u32..24, 0u32..3, 0u32..24, 1u64..9, 1u64..4);
+    prop::collection::vec(transfer, 0..80).prop_map(|all| {
         let mut map = BTreeMap::new();
         for (source, source_cta, step, receiver_cta, bytes, count) in all {
             let receiver = (source + 1 + step).min(3);
@@ -53,8 +53,8 @@ fn any_transfers() -> impl Strategy<Value = Vec<Transfer>> {
     })
 }
 
-/// Returns a CTA's x, y and z, found by counting.
-fn place(launch: u32, cta: u32) -> [u32; 3] {
+/// Returns a CTA's x, y and z by counting.
+fn coordinates(launch: u32, cta: u32) -> [u32; 3] {
     let grid = GRIDS[launch as usize];
     let mut at = [0; 3];
     for _ in 0..cta {
@@ -72,9 +72,13 @@ fn place(launch: u32, cta: u32) -> [u32; 3] {
 /// Returns a CTA's position among all CTAs in the grid, ordered by x, then y, then z.
 fn rank(launch: u32, cta: u32) -> u64 {
     let [gx, gy, gz] = GRIDS[launch as usize];
-    let mut all: Vec<[u32; 3]> = (0..gx * gy * gz).map(|cta| place(launch, cta)).collect();
+    let mut all: Vec<[u32; 3]> = (0..gx * gy * gz)
+        .map(|cta| coordinates(launch, cta))
+        .collect();
     all.sort_unstable();
-    all.iter().position(|&at| at == place(launch, cta)).unwrap() as u64
+    all.iter()
+        .position(|&at| at == coordinates(launch, cta))
+        .unwrap() as u64
 }
 
 proptest! {
@@ -84,8 +88,8 @@ proptest! {
         let communication = Communication { launches, kernels, transfers: transfers.clone().into(), ..Communication::default() };
         let sites = SiteTable::default();
         let density = Some(CtaWindow { sources: 3..=11, receivers: 0..=99 });
-        let asked = Settings { density, ..Settings::default() };
-        let metrics = Metrics::of(&Source::new(&communication, &GRIDS, &sites), &asked).unwrap();
+        let settings = Settings { density, ..Settings::default() };
+        let metrics = Metrics::of(&Source::new(&communication, &GRIDS, &sites), &settings).unwrap();
 
         for row in &metrics.transfer_sizes {
             let count = |f: &dyn Fn(u64) -> bool| transfers.iter().filter(|t| f(t.bytes)).count();
@@ -113,19 +117,19 @@ proptest! {
             }
         }
         for row in &metrics.connectivity {
-            let of: Vec<f64> = (out.iter())
+            let degrees: Vec<f64> = (out.iter())
                 .filter(|((launch, _, _), _)| *launch == row.superstep)
                 .map(|(_, set)| set.len() as f64)
                 .collect();
-            let mean = of.iter().sum::<f64>() / of.len() as f64;
-            let square = of.iter().map(|d| d * d).sum::<f64>() / of.len() as f64;
-            prop_assert_eq!(row.entries as usize, of.len());
+            let mean = degrees.iter().sum::<f64>() / degrees.len() as f64;
+            let square = degrees.iter().map(|d| d * d).sum::<f64>() / degrees.len() as f64;
+            prop_assert_eq!(row.entries as usize, degrees.len());
             prop_assert!((row.mean - mean).abs() < 1e-9);
             prop_assert!((row.deviation.powi(2) - (square - mean * mean)).abs() < 1e-9);
         }
 
         for (d, row) in metrics.bisection.iter().enumerate() {
-            let ends = |t: &Transfer| (place(t.source_launch, t.source_cta)[d], place(t.receiver_launch, t.receiver_cta)[d]);
+            let ends = |t: &Transfer| (coordinates(t.source_launch, t.source_cta)[d], coordinates(t.receiver_launch, t.receiver_cta)[d]);
             let used: BTreeSet<u32> = transfers.iter().map(ends).flat_map(|(a, b)| [a, b]).collect();
             let first = |count| used.iter().copied().take(count).collect::<BTreeSet<u32>>();
             let (low, low_or_middle) = (first(used.len() / 2), first(used.len().div_ceil(2)));
@@ -167,7 +171,7 @@ proptest! {
     }
 }
 
-/// One launch of a program whose accesses are all one word wide.
+/// One launch of a program that accesses single words.
 pub(super) struct Step {
     pub(super) kernel: &'static str,
     pub(super) grid: [u32; 3],
@@ -218,10 +222,10 @@ fn metrics(program: &[Step]) -> Metrics {
     metrics_with(program, &Settings::default())
 }
 
-pub(super) fn metrics_with(program: &[Step], asked: &Settings) -> Metrics {
+pub(super) fn metrics_with(program: &[Step], settings: &Settings) -> Metrics {
     let (communication, grids) = source_of(program);
     let sites = SiteTable::default();
-    Metrics::of(&Source::new(&communication, &grids, &sites), asked).unwrap()
+    Metrics::of(&Source::new(&communication, &grids, &sites), settings).unwrap()
 }
 
 fn entries(metrics: &Metrics, direction: &str) -> Vec<(u64, u64)> {
@@ -231,7 +235,7 @@ fn entries(metrics: &Metrics, direction: &str) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Two-dimensional Hotspot: 4 × 4 tiles of 2 × 2 cells; in three steps, each CTA reads its tile and one cell around it.
+/// Two-dimensional Hotspot: 4 × 4 tiles of 2 × 2 cells; in each of 3 steps, a CTA reads its tile and a 1-cell border.
 #[test]
 fn stencil_ctas_communicate_with_their_neighbours() {
     let (tiles, side) = (4u32, 2i64);
@@ -278,7 +282,7 @@ fn stencil_ctas_communicate_with_their_neighbours() {
             (4, 2, 2 * 112)
         );
         assert!((row.share - 112.0 / 528.0).abs() < 1e-12);
-        // As published: also from column 0 to column 1, half of the volume between the two columns.
+        // As published, also from column 0 to column 1: half of the volume between the two columns.
         assert_eq!(row.as_published_bytes, 2 * (56 + 56 + 56));
     }
     assert_eq!(found.bisection[2].crossing_bytes, 0);
@@ -296,7 +300,7 @@ fn stencil_ctas_communicate_with_their_neighbours() {
     );
     let mean = (4.0 * 3.0 + 8.0 * 5.0 + 4.0 * 8.0) / 16.0;
     assert!(found.connectivity.iter().all(|row| row.mean == mean));
-    // CTA (0, 0) is number 0, (0, 1) is 1, (1, 0) is 4, (1, 1) is 5: two words per edge and one per corner, in two steps.
+    // CTA (0, 0) is number 0, (0, 1) is 1, (1, 0) is 4, (1, 1) is 5: two words per edge, one per corner, in two steps.
     let from_first: Vec<_> = (found.density.iter())
         .filter(|row| row.map == "first" && row.source == 0)
         .map(|row| (row.receiver, row.count))

@@ -18,7 +18,7 @@ table! {
         bytes: u64 ["bytes"] = "distinct unwritten bytes loaded, in the launch with the most";
         loaded_bytes: u64 ["bytes"] = "unwritten bytes loaded by all launches; each access counts";
         launches: u64 ["launches"] = "number of launches that loaded them, or of copies";
-        stream: u32 = "stream of the first such launch; for copies, of the launch before";
+        stream: u32 = "stream of the first of these launches; for copies, of the launch before the first copy";
         superstep: u32 = "number of that launch within the stream";
     }
 }
@@ -55,7 +55,7 @@ impl UninitialisedRow {
 /// Sums for one line and array.
 #[derive(Default)]
 struct Line {
-    /// Bytes by allocation: instructions on one line may read the same bytes, but allocations of one array are distinct.
+    /// Bytes by allocation: instructions on one line can read the same bytes, but an array's allocations are distinct.
     bytes: BTreeMap<AllocationId, u64>,
     loaded_bytes: u64,
     launches: u64,
@@ -69,8 +69,8 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
         let array = source.array(Some(read.allocation));
         let key = (read.kernel, source.line(read.site), array);
         let line = lines.entry(key).or_default();
-        let most = line.bytes.entry(read.allocation).or_default();
-        *most = read.bytes.max(*most);
+        let largest = line.bytes.entry(read.allocation).or_default();
+        *largest = read.bytes.max(*largest);
         line.loaded_bytes += read.loaded_bytes;
         line.launches = line.launches.max(read.launches);
         let first = line.first_launch.get_or_insert(read.first_launch);

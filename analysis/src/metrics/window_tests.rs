@@ -1,4 +1,4 @@
-//! Density maps of selected CTAs, worked out by hand.
+//! Tests for density maps of selected CTAs, with values derived by hand.
 
 use super::density::{Axis, DensityRow};
 use super::tests::{Step, metrics_with};
@@ -24,17 +24,17 @@ fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
                 .collect(),
         },
     ];
-    let part = |text: &str| {
-        let asked = Settings {
+    let window = |text: &str| {
+        let settings = Settings {
             density: Some(CtaWindow::parse(text).unwrap()),
             ..Settings::default()
         };
-        let mut rows = metrics_with(&program, &asked).density;
+        let mut rows = metrics_with(&program, &settings).density;
         rows.retain(|row| row.map == "part");
         rows
     };
-    // Each of 200 cells has two of the 400 sources: cell k has 300 + 2k and 301 + 2k, whose receivers are the next CTAs.
-    let rows = part("300-699");
+    // Each of 200 cells has two of the 400 sources: cell k has 300 + 2k and 301 + 2k, which send to the next CTAs.
+    let rows = window("300-699");
     let cells = |rows: &[DensityRow]| {
         rows.iter()
             .map(|row| (row.source, row.receiver, row.count))
@@ -44,7 +44,7 @@ fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
     assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 399);
     assert_eq!((rows[0].side, rows[0].ctas), (200, 400));
     // Different sources and receivers.
-    let rows = part("500-509:504-505");
+    let rows = window("500-509:504-505");
     assert_eq!(cells(&rows), [(3, 0, 1), (4, 1, 1)]);
     assert_eq!(
         rows[0].axes(),
@@ -60,8 +60,8 @@ fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
         ]
     );
     // An empty window, or one past the last CTA, has one empty cell.
-    assert_eq!(cells(&part("0-9:500-509")), [(0, 0, 0)]);
-    let beyond = part("5000-5999");
+    assert_eq!(cells(&window("0-9:500-509")), [(0, 0, 0)]);
+    let beyond = window("5000-5999");
     assert_eq!(
         (cells(&beyond), beyond[0].axes()[0]),
         (
@@ -92,7 +92,7 @@ fn each_axis_of_the_whole_map_ends_at_its_own_highest_number() {
     ];
     let rows = metrics_with(&program, &Settings::default()).density;
     let axes = |map: &str| rows.iter().find(|row| row.map == map).unwrap().axes();
-    let upto = |ctas: [u64; 2]| ctas.map(|ctas| Axis { first: 0, ctas });
-    assert_eq!(axes("whole"), upto([4000, 4]));
-    assert_eq!(axes("first"), upto([200, 4]));
+    let up_to = |ctas: [u64; 2]| ctas.map(|ctas| Axis { first: 0, ctas });
+    assert_eq!(axes("whole"), up_to([4000, 4]));
+    assert_eq!(axes("first"), up_to([200, 4]));
 }

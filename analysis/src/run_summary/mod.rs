@@ -1,5 +1,5 @@
-//! The result file of a run, `run.json`, which the harness writes and the report reads. Field names and nesting form the
-//! documented schema. A value that was not measured is `null`, never zero.
+//! The result file of a run, `run.json`, which the harness writes and the report reads. Field names and nesting form
+//! the documented schema. A value that was not measured is `null`, never zero.
 
 mod opaque;
 mod processes;
@@ -104,7 +104,7 @@ pub struct BenchmarkSummary {
     pub kernels: Vec<KernelSummary>,
     /// Digest over all launches, hexadecimal.
     pub digest: Option<String>,
-    /// Whether the program's accesses are the same in every run; the digest is compared only then.
+    /// Whether the program's accesses are the same in every run; the digest is compared only if they are.
     pub deterministic: bool,
     /// Properties that all runs share; `null` for a benchmark that was not run.
     pub same: Option<Reproducibility>,
@@ -116,7 +116,7 @@ pub struct BenchmarkSummary {
     pub repeats: Option<Repeats>,
     /// Failures of earlier attempts, in order.
     pub earlier_attempts: Vec<Failure>,
-    /// SHA-256 of executables, arguments, inputs and environment; a resumed run keeps a result only if the hash matches.
+    /// SHA-256 of executables, arguments, inputs and environment; a resumed run keeps results only if it matches.
     pub ran: Option<String>,
     /// Checks in the order in which they ran.
     pub verification: Vec<Check>,
@@ -124,7 +124,7 @@ pub struct BenchmarkSummary {
     /// Communication within launches, which `communication` does not include.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within_launch: Option<WithinLaunchSummary>,
-    /// Extent of a *partial* capture, which was made with a selection. The counts above cover the recorded part.
+    /// Extent of a *partial* capture, recorded with a selection. The counts above cover the recorded part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionSummary>,
     /// Whether the run was in situ; if so, there is no digest.
@@ -176,7 +176,7 @@ pub struct SelectionSummary {
     pub launches: Part,
     /// Number of CTAs in all launches.
     pub ctas: Part,
-    /// Launches or CTAs in the scope over those recorded; 1 without a sample.
+    /// Ratio of launches or CTAs in the scope to those recorded; 1 without a sample.
     pub scale_factor: f64,
     /// Totals over the scope, estimated from the sample; empty without a sample.
     pub estimates: Vec<EstimatedTotal>,
@@ -212,7 +212,7 @@ add_assign!(Part: program, scope, recorded);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimatedTotal {
-    /// Demangled name of the kernel; `None` for all kernels together.
+    /// Demangled name of the kernel; `None` for all kernels combined.
     pub kernel: Option<String>,
     /// `loads`, `stores`, `atomics` (thread accesses), `bytes_loaded`, `bytes_stored` or `bytes_atomic`.
     pub quantity: String,
@@ -262,7 +262,7 @@ add_assign!(ThreadCounts: loads, stores, atomics);
 add_assign!(ByteCounts: loaded, stored, atomic);
 
 impl ByteCounts {
-    /// Returns the bytes loaded and stored, with atomics in both. Saturates: a damaged `run.json` can contain any numbers.
+    /// Returns the bytes loaded and stored, with atomics in both. Saturates: a damaged `run.json` can have any numbers.
     pub fn with_atomics(&self) -> [u64; 2] {
         [self.loaded, self.stored].map(|bytes| bytes.saturating_add(self.atomic))
     }
@@ -338,10 +338,10 @@ pub struct Check {
     pub ok: bool,
     /// The numbers that were compared, or the first difference.
     pub detail: String,
-    /// True if the check passed but its detail may point to a bug in the program.
+    /// True if the check passed but its detail might indicate a bug in the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
-    /// Reason why nothing was compared; the check has then neither passed nor failed.
+    /// Reason why nothing was compared; in that case, the check has neither passed nor failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<NotCompared>,
 }
@@ -407,8 +407,8 @@ impl CommunicationSummary {
 
     /// Returns the bounds of `communicated_bytes`, which are equal if it is exact.
     pub fn communicated_between(&self) -> Bounds {
-        let exactly = Bounds::exactly(self.communicated_bytes);
-        self.communicated_bytes_between.unwrap_or(exactly)
+        let exact = Bounds::exactly(self.communicated_bytes);
+        self.communicated_bytes_between.unwrap_or(exact)
     }
 
     /// Formats the communicated bytes, or their bounds, with `show`.

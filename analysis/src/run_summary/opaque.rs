@@ -1,4 +1,4 @@
-//! Results of launches whose code Superstep did not build.
+//! Results of launches of code that Superstep did not build.
 
 use crate::metrics::share;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct OpaqueKernel {
 }
 
 impl OpaqueSummary {
-    /// Summarises an untraced run; returns `None` if it had no such launches.
+    /// Summarises an untraced run; returns `None` if it had none of these launches.
     pub fn of(summary: &Summary) -> Option<Self> {
         let kernels = summary.opaque.iter().map(|kernel| OpaqueKernel {
             name: display_name(&kernel.name),

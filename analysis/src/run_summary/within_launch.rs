@@ -21,8 +21,8 @@ pub struct WithinLaunchSummary {
     pub top: Option<WithinLaunchRow>,
 }
 
-/// Share of the loaded bytes above which results mention communication within launches.
-const NOTABLE: f64 = 0.01;
+/// Share of the loaded bytes above which results report communication within launches.
+const MIN_REPORTED_SHARE: f64 = 0.01;
 
 impl WithinLaunchSummary {
     pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
@@ -50,15 +50,15 @@ impl WithinLaunchSummary {
         self.top = lines.max_by_key(|line| line.loaded_bytes).cloned();
     }
 
-    /// Describes the loads in a sentence, with bytes as `show` formats them; `None` if their share is small.
+    /// Describes the loads in a sentence, formatting bytes with `show`; returns `None` if their share is small.
     pub fn in_words(&self, in_situ: bool, show: impl Fn(u64) -> String) -> Option<String> {
-        if self.share() <= NOTABLE {
+        if self.share() <= MIN_REPORTED_SHARE {
             return None;
         }
         let bound = if in_situ { "at least" } else { "up to" };
         let top = self.top.as_ref().map_or(String::new(), |top| {
             let file = top.file.rsplit('/').next().unwrap_or(&top.file);
-            // Names of kernels in libraries may be lines long.
+            // Kernel names in libraries can be very long.
             let kernel = top.kernel.split('<').next().unwrap_or_default();
             format!(
                 ", most of them in kernel {kernel} from {} ({file}:{})",

@@ -66,9 +66,10 @@ pub(crate) fn owned<const N: usize>(pairs: [(&str, &str); N]) -> HashMap<String,
 /// }
 /// ```
 ///
-/// The doc comment gives the meaning of a row. Traits after the table's name are derived in addition to `Clone`, `Debug`,
-/// `Default` and `PartialEq`. A column has a type that implements [`Value`], a unit (none for names and counts) and a meaning.
-/// A field without a meaning is a group of columns, whose type is declared in the same way but without a table name.
+/// The doc comment gives the meaning of a row. Traits after the table's name are derived in addition to `Clone`,
+/// `Debug`, `Default` and `PartialEq`. A column has a type that implements [`Value`], a unit (none for names and
+/// counts) and a meaning. A field without a meaning is a group of columns; its type is declared in the same way but
+/// without a table name.
 #[macro_export]
 macro_rules! table {
     ($(#[doc = $doc:literal])+ $visibility:vis struct $row:ident = $table:literal $(: $($derived:path),+)? { $($fields:tt)* }) => {

@@ -24,8 +24,8 @@ pub(crate) fn writer(
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_key_value_metadata(Some(meanings.collect()));
     // Addresses and offsets rarely repeat, but their differences are small.
-    let large = schema.fields().iter();
-    for field in large.filter(|field| *field.data_type() == DataType::UInt64) {
+    let fields = schema.fields().iter();
+    for field in fields.filter(|field| *field.data_type() == DataType::UInt64) {
         let path = ColumnPath::from(field.name().as_str());
         properties = properties
             .set_column_dictionary_enabled(path.clone(), false)

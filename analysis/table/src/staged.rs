@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Files that appear only once they are complete.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -15,7 +15,7 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Opens `path` with `.part` appended; creates its folder.
+    /// Creates a file named `path` with `.part` appended, and its folder.
     pub fn create(path: &Path) -> Result<Self> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;

@@ -52,23 +52,23 @@ impl Table {
 
     /// Returns the table with a column added in front.
     pub fn after<V: value::Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
-        let own = self.batch.schema();
+        let schema = self.batch.schema();
         let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
-        fields.extend(own.fields().iter().cloned());
+        fields.extend(schema.fields().iter().cloned());
         let mut arrays = vec![V::array(values.iter())];
         arrays.extend(self.batch.columns().iter().cloned());
-        let schema = Schema::new_with_metadata(fields, own.metadata().clone());
+        let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
         let batch = RecordBatch::try_new(Arc::new(schema), arrays);
         Self {
             batch: batch.expect("one value for each row"),
         }
     }
 
-    /// Returns the table with `unit` in place of `from` in the columns whose names `chosen` accepts.
+    /// Returns the table with `unit` in place of `from` in the columns with names that `chosen` accepts.
     #[must_use]
     pub fn in_unit(&self, from: &str, unit: &str, chosen: impl Fn(&str) -> bool) -> Self {
-        let own = self.batch.schema();
-        let fields = own.fields().iter().map(|field| {
+        let schema = self.batch.schema();
+        let fields = schema.fields().iter().map(|field| {
             let mut metadata = field.metadata().clone();
             if text(&metadata, UNIT) == from && chosen(field.name()) {
                 metadata.insert(UNIT.to_owned(), unit.to_owned());
@@ -76,7 +76,7 @@ impl Table {
             field.as_ref().clone().with_metadata(metadata)
         });
         let fields: Vec<_> = fields.collect();
-        let schema = Schema::new_with_metadata(fields, own.metadata().clone());
+        let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
         let batch = RecordBatch::try_new(Arc::new(schema), self.batch.columns().to_vec());
         Self {
             batch: batch.expect("the same columns"),
@@ -118,8 +118,8 @@ impl Table {
         cell(array.as_ref(), row)
     }
 
-    /// Reads a table that was written as [`Format::Json`]. Types are those of the values: 64-bit numbers, booleans, text. The
-    /// meaning of a row is not in the file.
+    /// Reads a table that was written as [`Format::Json`]. Types are those of the values: 64-bit numbers, booleans,
+    /// text. The meaning of a row is not in the file.
     pub fn read_json(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(FileError::at("read", path))?;
         let file = serde_json::from_reader(BufReader::new(file));
@@ -164,8 +164,8 @@ impl JsonFile {
         let fields = self.columns.iter().map(|column| {
             let values = self.rows.iter().filter_map(|row| row.get(&column.name));
             let types = values.filter_map(data_type);
-            let data = types.reduce(|one, other| match one == other {
-                true => one,
+            let data = types.reduce(|first, other| match first == other {
+                true => first,
                 false => DataType::Float64,
             });
             let data = data.unwrap_or(DataType::Utf8);

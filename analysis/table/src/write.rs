@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Version of the tables' columns, in JSON files.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Number of rows that [`Rows`] writes at once.
+/// Number of rows that [`Rows`] writes in one batch.
 const BATCH_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

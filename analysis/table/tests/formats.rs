@@ -1,4 +1,4 @@
-//! Tests that one table declaration gives three file formats.
+//! Tests that one table declaration produces three file formats.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs::{self, File};
@@ -81,9 +81,9 @@ fn csv_has_a_header_even_without_rows() {
     );
     let read: Vec<Read> = read_csv(&path).unwrap();
     assert_eq!(read, rows().map(|row| row.read));
-    let none = Rows::<ProgramRow>::create(Format::Csv, folder.path()).unwrap();
+    let empty = Rows::<ProgramRow>::create(Format::Csv, folder.path()).unwrap();
     assert_eq!(
-        fs::read_to_string(none.finish().unwrap()).unwrap(),
+        fs::read_to_string(empty.finish().unwrap()).unwrap(),
         "program,share,lines,type,published,is_new\n"
     );
 }
@@ -111,7 +111,7 @@ fn json_has_the_meanings_of_columns() {
 }
 
 #[test]
-fn a_json_file_that_is_read_has_the_written_rows_and_columns() {
+fn json_files_round_trip_rows_and_columns() {
     let folder = tempfile::tempdir().unwrap();
     for rows in [&rows()[..], &[]] {
         let written = Table::of(rows);

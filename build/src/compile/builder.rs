@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use superstep_toolchain::Toolchain;
 use superstep_trace::{Backend, Probe, Protocol};
 
-use crate::compile::link::libraries::asks_for_residency;
+use crate::compile::link::libraries::queries_residency;
 use crate::compile::object::embedded::EmbeddedDeviceCode;
 use crate::compile::object::record::DeviceCodeRecord;
 use crate::compile::reference::Reference;
@@ -21,11 +21,11 @@ use crate::installation::Installation;
 pub struct BuildOptions {
     pub backend: Backend,
     pub gpu_archs: Vec<u32>,
-    /// Whether to refuse programs with an access whose address space is not proven.
+    /// Whether to refuse programs that access memory in an unproven address space.
     pub strict: bool,
-    /// Whether to accept inline PTX whose accesses cannot be determined from its text; they are not traced.
+    /// Whether to accept inline PTX with accesses that cannot be determined from its text; they are not traced.
     pub allow_opaque_asm: bool,
-    /// Whether to write a file with nvcc's commands for the program, as the reference for the native build (CUDA backend).
+    /// Whether to write a file with nvcc's commands for the program, the native build's reference (CUDA backend).
     pub reference: bool,
     pub protocol: Protocol,
     pub first_module: usize,
@@ -51,8 +51,8 @@ impl BuildOptions {
     }
 
     /// Returns the code generation flag for this machine's processor: one of three levels, so that machines can share
-    /// caches. Results do not depend on it. The highest level has masked loads and stores; without them, loops over threads
-    /// that contain conditions are slow.
+    /// caches. Results do not depend on it. The highest level has masked loads and stores; without them, loops over
+    /// threads that contain conditions are slow.
     pub(crate) fn cpu_flag(&self) -> &'static str {
         let has_masks = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -156,13 +156,13 @@ impl Builder {
 
     pub fn build(&self, program: &Program) -> Result<Executables> {
         let parts = self.parts(program)?;
-        let nothing = self.nothing()?;
+        let no_probe = self.no_probe()?;
         let probes = [Probe::None, Probe::Trace, Probe::Count];
         let insert = |&probe: &Probe| {
             Ok(Inserted {
                 probe,
                 handler: self.handler(probe)?,
-                ..nothing.clone()
+                ..no_probe.clone()
             })
         };
         let [native, traced, counted] = self.variants(program, &parts, &probes, insert)?;
@@ -181,7 +181,7 @@ impl Builder {
         })
     }
 
-    /// Builds the executable, and what it loads with each of the `probes`; returns the start scripts.
+    /// Builds the executable and the modules that it loads with each of the `probes`; returns the start scripts.
     pub(crate) fn variants<T: Sync, const N: usize>(
         &self,
         program: &Program,
@@ -202,13 +202,13 @@ impl Builder {
                 rayon::join(|| self.executable(program, parts), || lists(false))
             } else {
                 let executable = self.executable(program, parts)?;
-                // The first file of a built program may start or load the others.
+                // The first file of a built program can start or load the others.
                 let mut files = vec![executable.clone()];
                 if program.is_built() {
                     let others = program.units.iter().skip(1);
                     files.extend(others.map(|unit| program.folder.join(&unit.file)));
                 }
-                (Ok(executable), lists(asks_for_residency(&files)?))
+                (Ok(executable), lists(queries_residency(&files)?))
             };
         let (executable, lists) = (executable?, lists?);
         let search = self.library_search(&executable)?;
@@ -217,7 +217,7 @@ impl Builder {
         Ok(started.try_into().expect("one for each probe"))
     }
 
-    pub(crate) fn nothing(&self) -> Result<Inserted> {
+    pub(crate) fn no_probe(&self) -> Result<Inserted> {
         Ok(Inserted {
             probe: Probe::None,
             spec: None,

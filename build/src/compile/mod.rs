@@ -1,6 +1,6 @@
 //! Compiles CUDA sources into executables and the modules that they load, in stages that are each cached by content.
-//! One device IR serves both backends and all probes, compiled for the lowest requested architecture, so that a site has the
-//! same number everywhere.
+//! One device IR serves both backends and all probes, compiled for the lowest requested architecture, so that a site
+//! has the same number everywhere.
 
 mod builder;
 mod device;
@@ -43,7 +43,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the program for a benchmark whose folder in the source tree is `folder`.
+    /// Returns the program for a benchmark in the source folder `folder`.
     pub fn of_benchmark(benchmark: &Benchmark, folder: &std::path::Path) -> Self {
         Self {
             name: benchmark.name.clone(),

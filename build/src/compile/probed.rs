@@ -20,11 +20,11 @@ pub struct ProbedExecutables {
 impl Builder {
     pub fn build_probed(&self, program: &Program, probe: &Definition) -> Result<ProbedExecutables> {
         let parts = self.parts(program)?;
-        let nothing = self.nothing()?;
+        let no_probe = self.no_probe()?;
         let insert = |probe: &Option<&Definition>| {
-            let nothing = nothing.clone();
+            let no_probe = no_probe.clone();
             let Some(probe) = probe else {
-                return Ok(nothing);
+                return Ok(no_probe);
             };
             let spec = serde_json::to_vec(&probe.spec).expect("a specification is plain data");
             let host = probe.host.as_deref();
@@ -34,7 +34,7 @@ impl Builder {
                 spec: Some(self.runner.text_file("probe.json", &spec)?),
                 handler: Some(self.defined_handler(probe)?),
                 host: host.transpose()?,
-                ..nothing
+                ..no_probe
             })
         };
         let [native, probed] = self.variants(program, &parts, &[None, Some(probe)], insert)?;
@@ -52,7 +52,7 @@ impl Builder {
             .texts(on_cpu.then_some("-DSUPERSTEP_CPU"))
             .texts(["-emit-llvm", "-c"])
             .texts(FRONT_END_ONLY);
-        let front_end = self.beside("probe handler", probe, path, args, source, BITCODE)?;
+        let front_end = self.compile_for("probe handler", probe, path, args, source, BITCODE)?;
         let passes = Args::of(["--passes", DEVICE_PASSES]);
         self.prepare(subject(probe, path), &front_end, passes)
     }
@@ -63,11 +63,11 @@ impl Builder {
         let source = self.runner.text_file("host.cpp", source.as_bytes())?;
         let args = Args::of(["-x", "c++", "-std=c++17", "-O2", "-Wall"]);
         let args = args.texts(["-fPIC", "-shared"]);
-        self.beside("probe host code", probe, file, args, source, LIBRARY)
+        self.compile_for("probe host code", probe, file, args, source, LIBRARY)
     }
 
     /// Compiles `source` in place of a probe's `file`, in that file's folder.
-    fn beside(
+    fn compile_for(
         &self,
         name: &'static str,
         probe: &Definition,

@@ -1,5 +1,5 @@
-//! The reference for the native build: the same program, built by nvcc on the machine where both run. That machine may have neither Clang
-//! nor the sources, so everything nvcc needs is written into one file.
+//! The reference for the native build: the same program, built by nvcc on the machine where both run. That machine
+//! might have neither Clang nor the sources, so everything that nvcc needs is written into one file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,14 +20,14 @@ use crate::run::die_with_this_process;
 pub enum Reference {
     #[default]
     NotBuilt,
-    /// There is no reference, for this reason.
+    /// No reference was built, for this reason.
     Refused(String),
     /// Both programs are built without fused multiply-adds: compilers fuse different operations, which changes the last
     /// digits of results.
     Recipe {
         /// A [`Recipe`] as JSON.
         recipe: PathBuf,
-        /// Compared with nvcc's program; built like the native one.
+        /// Program compared with nvcc's, built like the native one.
         native: PathBuf,
     },
 }
@@ -52,9 +52,9 @@ impl Builder {
         let mut unfused = program.clone();
         unfused.flags.all.push("-ffp-contract=off".to_owned());
         let parts = self.parts(&unfused)?;
-        let nothing = self.nothing()?;
-        let [native] = self.variants(&unfused, &parts, &[()], |()| Ok(nothing.clone()))?;
-        let recipe = Recipe::of(program, self.options.lowest_arch())?;
+        let no_probe = self.no_probe()?;
+        let [native] = self.variants(&unfused, &parts, &[()], |()| Ok(no_probe.clone()))?;
+        let recipe = Recipe::new(program, self.options.lowest_arch())?;
         let text = serde_json::to_vec(&recipe).map_err(|error| {
             BuildError::unsupported(
                 &program.name,
@@ -76,14 +76,14 @@ pub enum RecipeError {
 }
 
 impl Recipe {
-    fn of(program: &Program, arch: u32) -> Result<Self> {
+    fn new(program: &Program, arch: u32) -> Result<Self> {
         let mut files = constants::set(program)?;
         for unit in &program.units {
             for source in own_texts(program, unit) {
                 files.entry(source.file).or_insert(source.text);
             }
         }
-        // Files and folders above the program's folder keep their place relative to it.
+        // Files and folders above the program's folder keep their position relative to it.
         let above = |path: &PathBuf| {
             let parts = path.components();
             let parts = parts.take_while(|part| *part == Component::ParentDir);
@@ -112,22 +112,22 @@ impl Recipe {
             let path = folder.join(file);
             write(&path, text).map_err(IoError::at("write", &path))?;
         }
-        let place = folder.join(&recipe.folder);
-        fs::create_dir_all(&place).map_err(IoError::at("create", &place))?;
+        let working_folder = folder.join(&recipe.folder);
+        fs::create_dir_all(&working_folder).map_err(IoError::at("create", &working_folder))?;
         for arguments in &recipe.commands {
             let mut command = Command::new(nvcc);
-            command.args(arguments).current_dir(&place);
+            command.args(arguments).current_dir(&working_folder);
             die_with_this_process(&mut command);
             let output = command.output().map_err(IoError::at("run", nvcc))?;
             if !output.status.success() {
-                let said = [output.stderr, output.stdout].concat();
-                let said = String::from_utf8_lossy(&said);
-                let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+                let text = [output.stderr, output.stdout].concat();
+                let text = String::from_utf8_lossy(&text);
+                let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
                 let first = lines.next().unwrap_or("no message");
                 return Err(RecipeError::Nvcc(first.to_owned()));
             }
         }
-        Ok(place.join(PROGRAM))
+        Ok(working_folder.join(PROGRAM))
     }
 }
 
@@ -147,11 +147,11 @@ pub fn find_nvcc() -> Option<PathBuf> {
 
 fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
     let device = [format!("-arch=sm_{arch}"), "-fmad=false".to_owned()];
-    let linked = linked::asked(&program.flags).then(|| "-rdc=true".to_owned());
+    let linked = linked::is_requested(&program.flags).then(|| "-rdc=true".to_owned());
     let include = program.include.iter();
     let include = include.map(|folder| format!("-I{}", folder.display()));
     let mut objects = Vec::new();
-    let mut all = Vec::new();
+    let mut list = Vec::new();
     for (number, unit) in program.units.iter().enumerate() {
         let object = format!("superstep-{number}.o");
         let language = match unit.language {
@@ -159,7 +159,7 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
             Language::C => "c",
             Language::Cpp | Language::Built => "c++",
         };
-        let host = of_compiler(program.flags.all.iter().chain(&program.flags.host));
+        let host = compiler_flags(program.flags.all.iter().chain(&program.flags.host));
         let mut command =
             Vec::from(["-x", language, "-O3", "-w", "-c", "-o", &object].map(str::to_owned));
         command.extend(include.clone().chain(host));
@@ -169,23 +169,23 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
         }
         command.push(unit.file.display().to_string());
         objects.push(object);
-        all.push(command);
+        list.push(command);
     }
     let mut link = Vec::from(["-o", PROGRAM, &device[0]].map(str::to_owned));
     link.extend(linked.into_iter().chain(objects));
-    link.extend(of_linker(&program.flags.link));
-    all.push(link);
-    all
+    link.extend(linker_flags(&program.flags.link));
+    list.push(link);
+    list
 }
 
-/// Flags with a value that both compilers have.
+/// Flags with a value that both compilers accept.
 const COMMON: [&str; 5] = ["-D", "-I", "-U", "-include", "-isystem"];
 
 /// Converts Clang's flags to nvcc's, with `-Xcompiler` before those of the host compiler.
-fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
+fn compiler_flags<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut result = Vec::new();
     let mut takes_value = false;
-    for flag in flags.filter(|flag| !linked::asks(flag)) {
+    for flag in flags.filter(|flag| !linked::is_flag(flag)) {
         let starts = |start: &&str| flag.starts_with(start);
         let is_common = COMMON
             .iter()
@@ -200,7 +200,7 @@ fn of_compiler<'a>(flags: impl Iterator<Item = &'a String>) -> Vec<String> {
     result
 }
 
-fn of_linker(flags: &[String]) -> Vec<String> {
+fn linker_flags(flags: &[String]) -> Vec<String> {
     let mut result = Vec::new();
     for flag in flags {
         if !matches!(flag.as_bytes(), [b'-', b'l' | b'L', ..]) {

@@ -86,7 +86,7 @@ impl Builder {
             .texts(FRONT_END_ONLY)
             // nvcc does not compile a `switch` to a lookup table; loads from one would count as accesses.
             .text("-fno-jump-tables")
-            // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that no such lane reaches it.
+            // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that it never executes one.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
         let front_end = self.compile("device IR", unit, args, BITCODE)?;
@@ -118,8 +118,8 @@ impl Builder {
         self.runner.file("optimise", tool, subject, args, BITCODE)
     }
 
-    /// Stage 2: inserts the probe, and retargets the code for the CPU backend. Returns the folder with the bitcode and the
-    /// table of sites.
+    /// Stage 2: inserts the probe, and retargets the code for the CPU backend. Returns the folder with the bitcode and
+    /// the table of sites.
     pub(crate) fn instrument(&self, module: &Module, inserted: &Inserted) -> Result<PathBuf> {
         let mut args = self.instrumenter_args(module, inserted.probe);
         args = args.text("--support").input(&inserted.support);
@@ -157,8 +157,8 @@ impl Builder {
     }
 
     pub(crate) fn adds_up(&self, probe: Probe) -> bool {
-        let is_wanted = self.options.protocol == Protocol::InSitu;
-        is_wanted && self.options.backend == Backend::Cuda && probe == Probe::Trace
+        let is_in_situ = self.options.protocol == Protocol::InSitu;
+        is_in_situ && self.options.backend == Backend::Cuda && probe == Probe::Trace
     }
 
     fn run_instrumenter(
@@ -248,7 +248,7 @@ impl Builder {
             .place("", &self.installation.folder("probes/include")?)
             .and(self.compatible_cuda(unit.program)?)
             .and(self.compatible_sources(unit)?)
-            .texts(default_stream::CLANG.into_iter().filter(|_| is_per_thread))
+            .texts(default_stream::FLAGS.into_iter().filter(|_| is_per_thread))
             .texts(linked.into_iter().filter(|_| unit.linked)))
     }
 
@@ -279,7 +279,7 @@ impl Builder {
 }
 
 pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>> {
-    let linked = linked::asked(&program.flags);
+    let linked = linked::is_requested(&program.flags);
     let units: Vec<_> = (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)
         .enumerate()
@@ -303,7 +303,7 @@ pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>> {
 pub(crate) fn own_flags(program: &Program, side: &[String]) -> Args {
     let include = (program.include.iter()).map(|folder| format!("-I{}", folder.display()));
     let flags = program.flags.all.iter().chain(side);
-    let flags = flags.filter(|flag| !linked::asks(flag));
+    let flags = flags.filter(|flag| !linked::is_flag(flag));
     Args::of(include).texts(flags.filter_map(|flag| default_stream::translated(flag)))
 }
 

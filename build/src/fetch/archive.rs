@@ -1,7 +1,7 @@
-//! Extracts single files from a suite's data archive, a gzip-compressed tar file whose only top-level folder is the data folder.
+//! Extracts single files from a suite's data archive, a gzip-compressed tar file of the data folder.
 //!
-//! Only the content of one regular file is unpacked, into the cache under its hash, so names inside the archive never become
-//! paths on this machine. An archive with names that point outside its folder is rejected even if its hash is right.
+//! Only the content of one regular file is unpacked, into the cache under its hash, so names inside the archive never
+//! become paths on this machine. An archive with names that point outside its folder is rejected despite a valid hash.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -14,8 +14,8 @@ use super::error::{FetchError, Result};
 use super::{FetchOptions, download};
 use crate::manifest::{DataArchive, Sha256};
 
-/// Extracts `data` from the archive into the cache, after downloading the archive if needed. Returns `None` if the archive has no such
-/// file, or is not in the cache and may not be downloaded.
+/// Extracts `data` from the archive into the cache, after downloading the archive if needed. Returns `None` if the
+/// archive lacks the file, or is not in the cache and may not be downloaded.
 pub(super) fn member(
     archive: &DataArchive,
     data: &Path,

@@ -11,8 +11,8 @@ use super::error::{FetchError, Result};
 use crate::failure::IoError;
 use crate::manifest::Sha256;
 
-/// Returns the cache folder: [`CACHE`](superstep_toolchain::variable::CACHE), else `superstep` in the user's cache folder (`~/.cache` on
-/// Linux).
+/// Returns the cache folder: [`CACHE`](superstep_toolchain::variable::CACHE), else `superstep` in the user's cache
+/// folder (`~/.cache` on Linux).
 pub fn default_cache_dir() -> Result<PathBuf> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
     superstep_toolchain::check_private(&folder).map_err(FetchError::OpenCache)?;
@@ -41,7 +41,8 @@ impl Cache {
         Ok(folder)
     }
 
-    /// Locks `key`, a file name. Blocks while another thread or process holds it; that one does the work, and the others find the result.
+    /// Locks `key`, a file name. Blocks while another thread or process holds the lock; the holder does the work, and
+    /// the others find the result.
     pub(super) fn lock(&self, key: &str) -> Result<CacheLock> {
         let folder = self.folder("locks")?;
         CacheLock::acquire(&folder, key, &mut || ()).map_err(io("lock", &folder.join(key)))

@@ -16,7 +16,7 @@ pub enum Origin {
     Generated,
 }
 
-/// Returns an input file with the right hash; `None` if no source has it. `archive` is not downloaded if there is a data mirror.
+/// Returns an input file with the correct hash, if any source has it. `archive` is not used if there is a data mirror.
 pub fn data_file(
     input: &Input,
     sha256: &Sha256,

@@ -2,8 +2,8 @@
 //! pause, never exceeds the size limit, and is used only once its hash has been verified.
 //!
 //! Received bytes are kept in `<cache>/partial/<sha256>`, even if the process is killed or the network goes down. The
-//! file is named after the hash of the wanted content, so a partial file of something else is never resumed. A server
-//! that cannot resume sends the whole file again.
+//! file is named after the hash of the expected content, so the partial file of another download is never resumed. A
+//! server that cannot resume sends the whole file again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ use crate::run::die_with_this_process;
 pub struct DownloadLimits {
     /// Consecutive attempts without progress before giving up; at least 1.
     pub attempts: u32,
-    /// Pause before the second attempt; doubled before each further one.
+    /// Pause before the second attempt; doubled before each subsequent one.
     pub first_pause: Duration,
     /// Maximum accepted file size, in bytes.
     pub bytes: u64,
@@ -48,9 +48,9 @@ const RANGE_NOT_SATISFIABLE: u16 = 416;
 const TOO_MANY_REQUESTS: u16 = 429;
 
 enum Attempt {
-    Whole,
-    /// The attempt failed for this reason, but a retry may succeed. Bytes already received are kept.
-    Broken(String),
+    Done,
+    /// The attempt failed for this reason, but a retry might succeed. Bytes already received are kept.
+    Failed(String),
 }
 
 pub(super) fn into_cache(
@@ -66,29 +66,29 @@ pub(super) fn into_cache(
     let partial = cache.folder("partial")?.join(sha256.to_string());
     let mut pause = limits.first_pause;
     let mut failures = 0;
-    // A partial file left by an earlier process may be damaged, so if resuming it fails, the download starts over once.
-    let mut furthest = partial_bytes(&partial);
-    let mut continued = furthest > 0;
+    // A partial file left by an earlier process can be damaged, so if resuming it fails, the download starts over once.
+    let mut max_received = partial_bytes(&partial);
+    let mut is_resumed = max_received > 0;
     loop {
         match attempt(url, &partial, limits)? {
-            Attempt::Whole => {
+            Attempt::Done => {
                 let (found, _) = hash_file(&partial)?;
                 if found == *sha256 {
                     return cache.adopt(&partial, sha256);
                 }
                 remove(&partial)?;
-                if !continued {
+                if !is_resumed {
                     check_hash(url, &found, Some(sha256))?;
                 }
-                continued = false;
+                is_resumed = false;
                 continue;
             }
-            Attempt::Broken(why) => {
-                let here = partial_bytes(&partial);
-                continued |= here > 0;
+            Attempt::Failed(why) => {
+                let received = partial_bytes(&partial);
+                is_resumed |= received > 0;
                 failures += 1;
-                if here > furthest {
-                    (furthest, failures, pause) = (here, 1, limits.first_pause);
+                if received > max_received {
+                    (max_received, failures, pause) = (received, 1, limits.first_pause);
                 }
                 if failures >= limits.attempts || interrupt::requested() {
                     let detail = format!("{why} (after {failures} attempts)");
@@ -102,10 +102,10 @@ pub(super) fn into_cache(
 }
 
 fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt> {
-    let here = partial_bytes(partial);
+    let start = partial_bytes(partial);
     let file = OpenOptions::new().create(true).append(true).open(partial);
     let mut file = file.map_err(io("create", partial))?;
-    let mut child = curl(url, here, limits)
+    let mut child = curl(url, start, limits)
         .spawn()
         .map_err(FetchError::tool("curl"))?;
     let received = child.stdout.take().map_or(Ok(()), |body| {
@@ -122,23 +122,23 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
         .map_err(io("wait for curl to write", partial))?;
     // curl's message, then the status on a separate line.
     let text = String::from_utf8_lossy(&output.stderr);
-    let (complaint, status) = text.trim_end().rsplit_once('\n').unwrap_or_default();
+    let (message, status) = text.trim_end().rsplit_once('\n').unwrap_or_default();
     let status: u16 = status.parse().unwrap_or(0);
     match output.status.code() {
-        Some(0) => Ok(Attempt::Whole),
+        Some(0) => Ok(Attempt::Done),
         // There is nothing past the received bytes; the hash shows whether the file is complete.
-        Some(CURL_HTTP_ERROR) if status == RANGE_NOT_SATISFIABLE && here > 0 => Ok(Attempt::Whole),
+        Some(CURL_HTTP_ERROR) if status == RANGE_NOT_SATISFIABLE && start > 0 => Ok(Attempt::Done),
         Some(CURL_HTTP_ERROR) if status < 500 && status != TOO_MANY_REQUESTS => {
             Err(unreachable(url, format!("the server returned {status}")))
         }
-        Some(CURL_HTTP_ERROR) => Ok(Attempt::Broken(format!("the server returned {status}"))),
+        Some(CURL_HTTP_ERROR) => Ok(Attempt::Failed(format!("the server returned {status}"))),
         // The server cannot send a part of the file.
-        Some(CURL_RANGE_ERROR) if here > 0 => {
+        Some(CURL_RANGE_ERROR) if start > 0 => {
             remove(partial)?;
             attempt(url, partial, limits)
         }
         Some(CURL_TOO_LONG) => Err(too_long(url, limits)),
-        _ => Ok(Attempt::Broken(complaint.trim().to_owned())),
+        _ => Ok(Attempt::Failed(message.trim().to_owned())),
     }
 }
 
@@ -172,9 +172,9 @@ fn receive(
     partial: &Path,
     limits: &DownloadLimits,
 ) -> Result<()> {
-    let left = limits.bytes.saturating_sub(partial_bytes(partial));
-    let mut body = body.take(left.saturating_add(1));
-    if io::copy(&mut body, file).map_err(io("write", partial))? > left {
+    let remaining = limits.bytes.saturating_sub(partial_bytes(partial));
+    let mut body = body.take(remaining.saturating_add(1));
+    if io::copy(&mut body, file).map_err(io("write", partial))? > remaining {
         remove(partial)?;
         return Err(too_long(url, limits));
     }

@@ -11,7 +11,8 @@ use super::error::{FetchError, Result};
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
-/// Protocols that git may use, whatever the user's configuration allows: a URL comes from a manifest, and may redirect to another one.
+/// Protocols that git may use, regardless of the user's configuration: a URL comes from a manifest, and can redirect to
+/// another one.
 const PROTOCOLS: &str = "https:http:ssh:git:file";
 
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// Opens a local repository, bare or not, in place of a URL. It is only read.
+    /// Opens a local repository, bare or not, in place of a URL, and never writes to it.
     pub(super) fn mirror(folder: &Path, commit: &str) -> Result<Repository> {
         let path = std::path::absolute(folder).map_err(io("find folder", folder))?;
         let repository = Repository {
@@ -39,8 +40,8 @@ impl Repository {
         if !probe.status.success() {
             return Err(FetchError::Git {
                 action: format!("read the source mirror {}", repository.name),
-                detail: complaint(&probe),
-                hint: "--source-mirror takes a git repository, bare or not",
+                detail: message(&probe),
+                hint: "--source-mirror expects a git repository, bare or not",
             });
         }
         repository.check_commit()?;
@@ -67,7 +68,7 @@ impl Repository {
         };
         let unreachable = |output: &Output| FetchError::Unreachable {
             url: url.to_owned(),
-            detail: complaint(output),
+            detail: message(output),
             option: "--source-mirror",
         };
         // File contents are fetched on demand: suites are large, and a benchmark needs few files.
@@ -130,7 +131,7 @@ impl Repository {
         };
         let blob = self.git(&["cat-file", "blob", &id])?;
         if !blob.status.success() {
-            return Err(no_content(complaint(&blob)));
+            return Err(no_content(message(&blob)));
         }
         // git does not check the content that it reads against the id.
         let found = self.hash_object(&blob.stdout)?;
@@ -143,9 +144,9 @@ impl Repository {
     }
 
     fn entry(&self, path: &Path) -> Result<String> {
-        let (shown, commit) = (path.display(), &self.commit);
+        let (name, commit) = (path.display(), &self.commit);
         let no_file = |detail: &str| FetchError::Git {
-            action: format!("find file {shown} in commit {commit} of {}", self.name),
+            action: format!("find file {name} in commit {commit} of {}", self.name),
             detail: detail.to_owned(),
             hint: "correct `files` in the manifest",
         };
@@ -154,7 +155,7 @@ impl Repository {
         };
         let listed = self.git(&["ls-tree", "-z", "--full-tree", &self.commit, "--", text])?;
         if !listed.status.success() {
-            return Err(no_file(&complaint(&listed)));
+            return Err(no_file(&message(&listed)));
         }
         // One record: `<mode> <type> <id>\t<path>\0`.
         let output = String::from_utf8_lossy(&listed.stdout);
@@ -183,7 +184,7 @@ impl Repository {
     fn no_commit(&self, output: &Output) -> FetchError {
         FetchError::Git {
             action: format!("find commit {} in {}", self.commit, self.name),
-            detail: complaint(output),
+            detail: message(output),
             hint: "check the commit in suite.yaml, or update the mirror",
         }
     }
@@ -219,14 +220,14 @@ impl Repository {
             .arg(&self.folder)
             .args(["-c", "safe.directory=*"])
             .args(arguments);
-        for what in [
+        for variable in [
             "DIR",
             "WORK_TREE",
             "INDEX_FILE",
             "OBJECT_DIRECTORY",
             "NAMESPACE",
         ] {
-            command.env_remove(format!("GIT_{what}"));
+            command.env_remove(format!("GIT_{variable}"));
         }
         command
             .env("GIT_TERMINAL_PROMPT", "0")
@@ -245,7 +246,7 @@ impl Repository {
     }
 }
 
-fn complaint(output: &Output) -> String {
+fn message(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().find(|line| !line.trim().is_empty());
     let line = line.unwrap_or("git gave no reason");

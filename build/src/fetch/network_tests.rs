@@ -1,4 +1,4 @@
-//! Downloads from a local server that misbehaves. No network is needed.
+//! Tests for downloads from a misbehaving local server; no network is needed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::hash_bytes;
-use super::tests::{World, git, only, quick};
+use super::tests::{World, first_benchmark, git, quick_limits};
 use super::*;
 use crate::manifest::{DataArchive, Input};
 
@@ -21,20 +21,20 @@ struct Server {
 }
 
 impl Server {
-    /// `answer` receives the request's number, from 0, and its text; the bytes that it returns are sent, and the connection
-    /// is closed.
+    /// `answer` receives the request's number, from 0, and its text; the bytes that it returns are sent, and the
+    /// connection is closed.
     fn new(answer: impl Fn(usize, &str) -> Vec<u8> + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/file", listener.local_addr().unwrap());
         let requests = Arc::<Mutex<Vec<String>>>::default();
-        let noted = Arc::clone(&requests);
+        let recorded = Arc::clone(&requests);
         // The thread waits for connections until the test process ends.
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
                 let mut stream = stream.unwrap();
                 let request = head(&mut stream);
-                noted.lock().unwrap().push(request.clone());
-                // The client may close the connection early.
+                recorded.lock().unwrap().push(request.clone());
+                // The client might close the connection early.
                 let _ = stream.write_all(&answer(number, &request));
             }
         });
@@ -62,12 +62,12 @@ fn response(status: &str, headers: &str, length: usize, body: &[u8]) -> Vec<u8> 
     [head.as_bytes(), body].concat()
 }
 
-fn whole(body: &[u8]) -> Vec<u8> {
+fn complete(body: &[u8]) -> Vec<u8> {
     response("200 OK", "", body.len(), body)
 }
 
 /// Announces all of `CONTENT` and sends its first bytes.
-fn cut(bytes: usize) -> Vec<u8> {
+fn truncated(bytes: usize) -> Vec<u8> {
     response("200 OK", "", CONTENT.len(), &CONTENT[..bytes])
 }
 
@@ -95,17 +95,17 @@ impl Client {
             data_mirror: None,
             cache_dir: folder.path().join("cache"),
             offline: false,
-            download: quick(),
+            download: quick_limits(),
         };
         Self { folder, options }
     }
 
     fn get(&self, url: &str) -> Result<Vec<u8>, FetchError> {
-        let wanted = Input {
+        let input = Input {
             url: Some(url.to_owned()),
             ..Input::default()
         };
-        match data_file(&wanted, &hash_bytes(CONTENT), None, &self.options)? {
+        match data_file(&input, &hash_bytes(CONTENT), None, &self.options)? {
             Some((path, Origin::Downloaded)) => Ok(fs::read(path).unwrap()),
             other => panic!("{other:?}"),
         }
@@ -118,9 +118,9 @@ impl Client {
         folder.join(hash_bytes(CONTENT).to_string())
     }
 
-    fn assert_empty(&self, place: &str) {
-        let files = fs::read_dir(self.options.cache_dir.join(place));
-        assert_eq!(files.map_or(0, Iterator::count), 0, "{place}");
+    fn assert_empty(&self, folder: &str) {
+        let files = fs::read_dir(self.options.cache_dir.join(folder));
+        assert_eq!(files.map_or(0, Iterator::count), 0, "{folder}");
     }
 }
 
@@ -134,7 +134,7 @@ fn get_content(server: &Server) {
 #[test]
 fn a_truncated_download_is_resumed() {
     let server = Server::new(|number, request| match number {
-        0 => cut(10),
+        0 => truncated(10),
         _ => rest(request),
     });
     get_content(&server);
@@ -160,7 +160,7 @@ fn a_damaged_partial_file_is_fetched_again_from_the_beginning() {
         if request.contains("range:") {
             rest(request)
         } else {
-            whole(CONTENT)
+            complete(CONTENT)
         }
     });
     fs::write(client.partial(), "damage").unwrap();
@@ -171,8 +171,8 @@ fn a_damaged_partial_file_is_fetched_again_from_the_beginning() {
 #[test]
 fn a_server_that_cannot_resume_sends_everything_again() {
     let server = Server::new(|number, _| match number {
-        0 => cut(10),
-        _ => whole(CONTENT),
+        0 => truncated(10),
+        _ => complete(CONTENT),
     });
     get_content(&server);
     // The response is for another range, or the file has become shorter than the received bytes.
@@ -182,9 +182,9 @@ fn a_server_that_cannot_resume_sends_everything_again() {
     ] {
         let headers = format!("Content-Range: {range}\r\n");
         let server = Server::new(move |number, request| match number {
-            0 => cut(10),
+            0 => truncated(10),
             _ if request.contains("range:") => response(status, &headers, body.len(), body),
-            _ => whole(CONTENT),
+            _ => complete(CONTENT),
         });
         get_content(&server);
     }
@@ -196,7 +196,7 @@ fn a_busy_server_and_an_empty_response_are_retried() {
         0 => response("503 Service Unavailable", "", 0, b""),
         1 => response("429 Too Many Requests", "", 0, b""),
         2 => Vec::new(),
-        _ => whole(CONTENT),
+        _ => complete(CONTENT),
     });
     get_content(&server);
     assert_eq!(server.requests().len(), 4);
@@ -205,7 +205,7 @@ fn a_busy_server_and_an_empty_response_are_retried() {
 #[test]
 fn giving_up_reports_the_attempts_and_keeps_received_bytes() {
     let client = Client::new();
-    let server = Server::new(|_, _| cut(10));
+    let server = Server::new(|_, _| truncated(10));
     let error = client.get(&server.url).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
     let text = error.to_string();
@@ -225,7 +225,7 @@ fn a_refusal_is_final() {
 #[test]
 fn a_changed_upstream_file_is_refused_and_not_kept() {
     let client = Client::new();
-    let server = Server::new(|_, _| whole(b"something else"));
+    let server = Server::new(|_, _| complete(b"something else"));
     let error = client.get(&server.url).unwrap_err();
     assert!(matches!(error, FetchError::WrongHash { .. }), "{error}");
     assert!(error.to_string().contains("it was not used"), "{error}");
@@ -237,7 +237,7 @@ fn a_changed_upstream_file_is_refused_and_not_kept() {
 fn a_file_over_the_size_limit_is_refused() {
     let mut client = Client::new();
     client.options.download.bytes = 20;
-    let announced = Server::new(|_, _| whole(CONTENT));
+    let announced = Server::new(|_, _| complete(CONTENT));
     // Without a length, the bytes are counted as they arrive.
     let endless = Server::new(|_, _| [b"HTTP/1.0 200 OK\r\n\r\n", CONTENT].concat());
     for server in [announced, endless] {
@@ -263,7 +263,7 @@ fn a_silent_server_times_out() {
 #[test]
 fn a_full_disk_is_reported() {
     let client = Client::new();
-    let server = Server::new(|_, _| whole(CONTENT));
+    let server = Server::new(|_, _| complete(CONTENT));
     std::os::unix::fs::symlink("/dev/full", client.partial()).unwrap();
     let error = client.get(&server.url).unwrap_err();
     assert!(matches!(error, FetchError::Io(_)), "{error}");
@@ -280,7 +280,7 @@ fn only_one_of_many_concurrent_calls_downloads() {
     let client = Client::new();
     let server = Server::new(|_, _| {
         std::thread::sleep(Duration::from_millis(50));
-        whole(CONTENT)
+        complete(CONTENT)
     });
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -311,7 +311,7 @@ fn concurrent_fetches_share_a_repository() {
     };
     let suite = world.suite(&url, &world.commit, "../../common/one.h");
     std::thread::scope(|scope| {
-        let fetch = || sources(&suite, only(&suite), &options).unwrap();
+        let fetch = || sources(&suite, first_benchmark(&suite), &options).unwrap();
         let threads: Vec<_> = (0..6).map(|_| scope.spawn(fetch)).collect();
         let trees = threads.into_iter().map(|thread| thread.join().unwrap());
         let trees: Vec<_> = trees.collect();
@@ -324,7 +324,7 @@ fn builder() -> tar::Builder<flate2::write::GzEncoder<Vec<u8>>> {
     tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), best))
 }
 
-/// Returns a gzip-compressed archive whose entries have these names, types and link targets.
+/// Returns a gzip-compressed archive with entries of these names, types and link targets.
 fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
     let mut tar = builder();
     for (name, kind, target) in entries {
@@ -351,18 +351,18 @@ fn from_archive(
 ) {
     let mut client = Client::new();
     let sha256 = hash_bytes(&bytes);
-    let server = Server::new(move |_, _| whole(&bytes));
+    let server = Server::new(move |_, _| complete(&bytes));
     let archive = DataArchive {
         url: server.url.clone(),
         sha256,
     };
-    let wanted = Input {
+    let input = Input {
         data: Some("one/a".into()),
         ..Input::default()
     };
     change(&mut client.options);
     let right = hash_bytes(b"right");
-    let found = data_file(&wanted, &right, Some(&archive), &client.options);
+    let found = data_file(&input, &right, Some(&archive), &client.options);
     (found, client.folder)
 }
 
@@ -391,7 +391,7 @@ fn links_in_an_archive_are_not_followed() {
         let text = result.unwrap_err().to_string();
         assert!(text.contains("a is not a regular file"), "{kind:?}: {text}");
     }
-    // A link elsewhere does no harm, since nothing is unpacked.
+    // A link elsewhere is harmless, since nothing is unpacked.
     let entries = [
         ("data/one", tar::EntryType::Symlink, "/tmp"),
         ("data/one/a", tar::EntryType::Regular, ""),

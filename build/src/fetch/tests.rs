@@ -1,4 +1,4 @@
-//! Fetching from local mirrors, and its errors.
+//! Tests for fetching from local mirrors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(super) struct World {
 }
 
 /// Returns limits with almost no pauses.
-pub(super) fn quick() -> DownloadLimits {
+pub(super) fn quick_limits() -> DownloadLimits {
     DownloadLimits {
         first_pause: std::time::Duration::from_millis(1),
         ..DownloadLimits::default()
@@ -76,7 +76,7 @@ impl World {
             data_mirror: None,
             cache_dir: self.path("cache"),
             offline: false,
-            download: quick(),
+            download: quick_limits(),
         }
     }
 
@@ -104,11 +104,11 @@ impl World {
 
     fn fetch(&self, files: &str, options: &FetchOptions) -> Result<SourceTree, FetchError> {
         let suite = self.suite("https://127.0.0.1:1/none", &self.commit, files);
-        sources(&suite, only(&suite), options)
+        sources(&suite, first_benchmark(&suite), options)
     }
 }
 
-pub(super) fn only(suite: &Suite) -> &Benchmark {
+pub(super) fn first_benchmark(suite: &Suite) -> &Benchmark {
     &suite.benchmarks[0]
 }
 
@@ -205,7 +205,7 @@ fn a_wrong_commit_is_an_error_and_nothing_is_cached() {
         "0123456789abcdef0123456789abcdef01234567",
         "unneeded.cu",
     );
-    let error = sources(&suite, only(&suite), &world.options()).unwrap_err();
+    let error = sources(&suite, first_benchmark(&suite), &world.options()).unwrap_err();
     assert!(
         error.to_string().starts_with("failed to find commit"),
         "{error}"
@@ -215,10 +215,10 @@ fn a_wrong_commit_is_an_error_and_nothing_is_cached() {
         "{error}"
     );
     assert!(!world.path("cache").exists());
-    // A tree's ID is not a commit's, although git has the object.
+    // A tree's ID is not a commit ID, although git has the object.
     let tree = git(&world.path("upstream"), &["rev-parse", "HEAD^{tree}"]);
     let suite = world.suite("https://127.0.0.1:1/none", &tree, "unneeded.cu");
-    let error = sources(&suite, only(&suite), &world.options()).unwrap_err();
+    let error = sources(&suite, first_benchmark(&suite), &world.options()).unwrap_err();
     assert!(
         error.to_string().starts_with("failed to find commit"),
         "{error}"
@@ -254,7 +254,7 @@ fn a_mirror_that_is_not_a_repository_is_an_error_even_inside_one() {
         };
         let error = world.fetch("unneeded.cu", &options).unwrap_err();
         assert!(
-            error.to_string().contains("takes a git repository"),
+            error.to_string().contains("expects a git repository"),
             "{mirror}: {error}"
         );
     }
@@ -282,11 +282,14 @@ fn a_url_is_fetched_once_and_then_served_offline() {
     };
     let suite = world.suite(&url, &world.commit, "../../common/one.h");
 
-    let error = sources(&suite, only(&suite), &offline).unwrap_err();
+    let error = sources(&suite, first_benchmark(&suite), &offline).unwrap_err();
     assert!(matches!(error, FetchError::Offline { .. }), "{error}");
-    let tree = sources(&suite, only(&suite), &online).unwrap();
+    let tree = sources(&suite, first_benchmark(&suite), &online).unwrap();
     fs::rename(world.path("upstream"), world.path("gone")).unwrap();
-    assert_eq!(sources(&suite, only(&suite), &offline).unwrap(), tree);
+    assert_eq!(
+        sources(&suite, first_benchmark(&suite), &offline).unwrap(),
+        tree
+    );
 
     let suite = world.suite(
         &url,
@@ -295,7 +298,7 @@ fn a_url_is_fetched_once_and_then_served_offline() {
             .replace(|digit: char| digit.is_ascii_digit(), "a"),
         "unneeded.cu",
     );
-    let error = sources(&suite, only(&suite), &online).unwrap_err();
+    let error = sources(&suite, first_benchmark(&suite), &online).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
 }
 
@@ -319,7 +322,7 @@ fn urls_cannot_start_programs() {
             in_tree: None,
             git: Some(crate::manifest::GitSource { url, commit }),
         };
-        assert!(sources(&suite, only(&suite), &options).is_err());
+        assert!(sources(&suite, first_benchmark(&suite), &options).is_err());
         assert!(!evil.exists());
     }
 }
@@ -337,7 +340,7 @@ fn a_missing_commit_is_distinguished_from_an_unreachable_url() {
         "0123456789abcdef0123456789abcdef01234567",
         "unneeded.cu",
     );
-    let error = sources(&suite, only(&suite), &options).unwrap_err();
+    let error = sources(&suite, first_benchmark(&suite), &options).unwrap_err();
     assert!(
         error.to_string().starts_with("failed to find commit"),
         "{error}"
@@ -354,7 +357,7 @@ fn data_options(world: &Path) -> FetchOptions {
         data_mirror: Some(world.join("mirror")),
         cache_dir: world.join("cache"),
         offline: false,
-        download: quick(),
+        download: quick_limits(),
     }
 }
 
@@ -365,19 +368,19 @@ fn data_from_the_mirror_must_have_the_right_hash() {
     fs::write(folder.path().join("mirror/one/a"), "right").unwrap();
     let options = data_options(folder.path());
     let (right, wrong) = (hash_bytes(b"right"), hash_bytes(b"wrong"));
-    let wanted = |data: &str| Input {
+    let input = |data: &str| Input {
         data: Some(data.into()),
         ..Input::default()
     };
     assert_eq!(
-        data_file(&wanted("one/a"), &right, None, &options).unwrap(),
+        data_file(&input("one/a"), &right, None, &options).unwrap(),
         Some((folder.path().join("mirror/one/a"), Origin::Mirror))
     );
-    let error = data_file(&wanted("one/a"), &wrong, None, &options).unwrap_err();
+    let error = data_file(&input("one/a"), &wrong, None, &options).unwrap_err();
     assert!(
         matches!(error, FetchError::WrongHash { found, expected, .. } if found == right && expected == wrong)
     );
-    let absent = wanted("one/b");
+    let absent = input("one/b");
     assert_eq!(data_file(&absent, &right, None, &options).unwrap(), None);
 }
 
@@ -386,17 +389,17 @@ fn a_refused_connection_is_reported_as_unreachable() {
     let folder = tempfile::tempdir().unwrap();
     let options = data_options(folder.path());
     let sha256 = hash_bytes(b"right");
-    let wanted = Input {
+    let input = Input {
         url: Some("https://127.0.0.1:1/a".to_owned()),
         ..Input::default()
     };
-    let error = data_file(&wanted, &sha256, None, &options).unwrap_err();
+    let error = data_file(&input, &sha256, None, &options).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("--data-mirror"), "{error}");
     assert!(!folder.path().join("cache/blobs").exists());
     assert_eq!(
         data_file(
-            &wanted,
+            &input,
             &sha256,
             None,
             &FetchOptions {
@@ -436,11 +439,11 @@ fn single_files_are_extracted_from_the_archive() {
     };
     let right = hash_bytes(b"right");
     let get = |data: &str, sha256| {
-        let wanted = Input {
+        let input = Input {
             data: Some(data.into()),
             ..Input::default()
         };
-        data_file(&wanted, sha256, Some(&archive), &options)
+        data_file(&input, sha256, Some(&archive), &options)
     };
 
     assert_eq!(

@@ -13,8 +13,8 @@ pub enum InputPlace {
     Generator(Generator),
 }
 
-/// Finds an input without copying it. Tries the shipped file, then the data mirror, cache, URL and archive (where a wrong
-/// hash is an error), then the generator.
+/// Finds an input without copying it. Tries the shipped file, then the data mirror, cache, URL and archive (where a
+/// wrong hash is an error), then the generator.
 pub fn find_input(
     suite: &Suite,
     input: &Input,

@@ -28,7 +28,7 @@ pub enum InputError {
     },
     #[error(
         "failed to provide input {}: {} is neither in a data mirror nor in the cache, and the manifest names no generator; \
-         give the folder that holds it with --data-mirror", name.display(), wanted
+         give the folder that contains it with --data-mirror", name.display(), wanted
     )]
     Missing { name: PathBuf, wanted: String },
     #[error("failed to write input {}: {source}; check permissions and free space", path.display())]
@@ -56,12 +56,12 @@ pub fn materialise(
     options: &FetchOptions,
     run_dir: &Path,
 ) -> Result<Vec<InputUsed>, InputError> {
-    let one = |input: &Input| {
+    let provide = |input: &Input| {
         let (path, sha256, origin) = match find_input(suite, input, options)? {
             InputPlace::File(path, origin) => (path, input.sha256, origin),
             InputPlace::Generator(generator) => {
-                let made = generated(&generator, &Cache::new(&options.cache_dir));
-                let (sha256, path) = made.map_err(InputError::fetch(input))?;
+                let generated_file = generated(&generator, &Cache::new(&options.cache_dir));
+                let (sha256, path) = generated_file.map_err(InputError::fetch(input))?;
                 (path, Some(sha256), Origin::Generated)
             }
         };
@@ -77,7 +77,7 @@ pub fn materialise(
             bytes,
         })
     };
-    size.inputs.iter().map(one).collect()
+    size.inputs.iter().map(provide).collect()
 }
 
 fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), FetchError> {
@@ -90,10 +90,10 @@ fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), 
     {
         return Ok((hash, path));
     }
-    let made = cache.put_with(None, &generator.name, |writer| generator.write(writer))?;
+    let generated_file = cache.put_with(None, &generator.name, |writer| generator.write(writer))?;
     // A process that reads a half-written note generates the file again.
-    fs::write(&note, made.0.to_string()).map_err(fetch::io("write", &note))?;
-    Ok(made)
+    fs::write(&note, generated_file.0.to_string()).map_err(fetch::io("write", &note))?;
+    Ok(generated_file)
 }
 
 fn copy(

@@ -1,4 +1,4 @@
-//! Generators: format, reproducibility and errors; inputs in a working folder.
+//! Tests for generators (format, reproducibility and errors), and for inputs in a working folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,8 +22,8 @@ fn generator(name: &str, seed: u64, parameters: &[(&str, u64)]) -> Generator {
 
 fn generated(name: &str, seed: u64, parameters: &[(&str, u64)]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let made = generator(name, seed, parameters).write(&mut bytes);
-    made.unwrap_or_else(|error| panic!("{error}"));
+    let result = generator(name, seed, parameters).write(&mut bytes);
+    result.unwrap_or_else(|error| panic!("{error}"));
     bytes
 }
 
@@ -175,7 +175,7 @@ fn graphs_contain_each_edge_in_both_directions() {
         assert!(
             (edges.chunks(2)).all(|edge| (edge[0] as usize) < count && (1..=10).contains(&edge[1]))
         );
-        // Every edge exists in both directions, so the sum of the degrees is even and near nodes × degree.
+        // Every edge exists in both directions, so the sum of the degrees is even and close to nodes × degree.
         assert_eq!(next % 2, 0);
         assert!(u64::from(next).abs_diff(degree * nodes) <= 2 * nodes);
     }
@@ -235,7 +235,7 @@ fn a_video_is_an_avi_file_with_an_index() {
     ];
     let video = generated("cell-video", 1, &parameters);
     let word =
-        |place: usize| u32::from_le_bytes(video[place..place + 4].try_into().unwrap()) as usize;
+        |offset: usize| u32::from_le_bytes(video[offset..offset + 4].try_into().unwrap()) as usize;
     let frame = 64 * 80;
     assert_eq!((&video[..4], &video[8..12]), (&b"RIFF"[..], &b"AVI "[..]));
     assert_eq!(word(4) + 8, video.len(), "the file's own length");
@@ -336,7 +336,7 @@ fn generators_in_all_suites_accept_their_parameters() {
             continue;
         }
         let suite = load_suite(&folder).unwrap_or_else(|error| panic!("{error}"));
-        let sizes = suite.benchmarks.iter().flat_map(|one| one.sizes.values());
+        let sizes = suite.benchmarks.iter().flat_map(|it| it.sizes.values());
         for generator in sizes
             .flat_map(|size| &size.inputs)
             .filter_map(|input| input.generate.as_ref())

@@ -56,12 +56,12 @@ impl<'a> Text<'a> {
         ManifestError(text)
     }
 
-    /// Adds the position to the error of a rule.
+    /// Adds the position to a rule's error.
     pub fn check<T>(&self, valid: Valid<T>) -> Result<T> {
-        valid.map_err(|mut broken| {
-            broken.steps.reverse();
-            let place = position(&self.content, &broken.steps);
-            self.error(place, broken.problem, broken.hint)
+        valid.map_err(|mut violation| {
+            violation.steps.reverse();
+            let place = position(&self.content, &violation.steps);
+            self.error(place, violation.problem, violation.hint)
         })
     }
 
@@ -74,7 +74,7 @@ impl<'a> Text<'a> {
             .map_err(|error| self.yaml_error(&error))
     }
 
-    /// Describes the value at `place`, as far as its line goes.
+    /// Describes the value at `place`, up to the end of its line.
     fn found(&self, place: Location) -> String {
         let rest = self.content.chars().skip(place.span().offset() as usize);
         let value: String = rest.take_while(|c| !",]}#\n".contains(*c)).collect();
@@ -150,7 +150,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Translates the YAML reader's and Rust's names for kinds of values.
+/// Translates the names that the YAML reader and Rust use for kinds of values.
 fn plain(expected: &str) -> &str {
     match expected {
         "sequence start" => "a list, such as [one, two]",

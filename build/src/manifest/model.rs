@@ -1,5 +1,5 @@
-//! The types of a manifest, read from and written as YAML. After loading, paths stay in their folder, names are identifiers
-//! and `files` is complete: see `validate`.
+//! The types of a manifest, read from and written as YAML. After loading, paths stay in their folder, names are
+//! identifiers and `files` is complete: see `validate`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub struct Benchmark {
     pub flags: Flags,
     #[serde(default)]
     pub constants: Vec<Constant>,
-    /// The only backend that can run it; `None` if both can.
+    /// The only backend that can run the program; `None` if both can.
     pub only_on: Option<Backend>,
     #[serde(default)]
     pub deterministic: Determinism,
@@ -95,7 +95,7 @@ pub struct Benchmark {
     /// Wall time in seconds after which a run of the program is killed.
     #[serde(default = "five_minutes")]
     pub timeout_s: u64,
-    /// Resident memory in MiB above which a run of the program is killed; `None` for most of the machine's memory.
+    /// Resident memory in MiB above which a run of the program is killed; defaults to most of the machine's memory.
     pub memory_limit_mib: Option<u64>,
     pub sizes: BTreeMap<String, Size>,
     #[serde(default)]
@@ -158,7 +158,7 @@ pub enum Determinism {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Variation {
     pub false_because: String,
-    /// The only backend on which runs differ; `None` for all.
+    /// The only backend on which runs differ; `None` if they differ on both.
     pub on: Option<Backend>,
     #[serde(default = "launches")]
     pub same: Reproducibility,
@@ -185,18 +185,20 @@ impl Determinism {
     fn variation_on(&self, backend: Backend) -> Option<&Variation> {
         match self {
             Self::Deterministic => None,
-            Self::Varies(how) => Some(how).filter(|how| how.on.is_none_or(|on| on == backend)),
+            Self::Varies(variation) => {
+                Some(variation).filter(|it| it.on.is_none_or(|on| on == backend))
+            }
         }
     }
 
     pub fn same(&self, backend: Backend) -> Reproducibility {
         self.variation_on(backend)
-            .map_or(Reproducibility::Digests, |how| how.same)
+            .map_or(Reproducibility::Digests, |variation| variation.same)
     }
 
     pub fn results_differ(&self, backend: Backend) -> bool {
         self.variation_on(backend)
-            .is_some_and(|how| how.results_differ)
+            .is_some_and(|variation| variation.results_differ)
     }
 }
 
@@ -232,7 +234,7 @@ pub struct Checks {
     pub output_files: Vec<PathBuf>,
 }
 
-/// Counts known in advance; `None` is not checked.
+/// Counts known in advance; those that are `None` are not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Expected {
@@ -246,7 +248,7 @@ pub struct Expected {
 
 impl Suite {
     pub fn benchmark(&self, name: &str) -> Option<&Benchmark> {
-        self.benchmarks.iter().find(|one| one.name == name)
+        self.benchmarks.iter().find(|entry| entry.name == name)
     }
 }
 

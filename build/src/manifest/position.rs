@@ -1,4 +1,4 @@
-//! Finds the position of a value in a YAML text by its keys. The values themselves need not store positions.
+//! Finds the position of a value in YAML text by its keys, so that the values themselves need not store positions.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl From<usize> for Step {
     }
 }
 
-/// Returns the position of the value at the end of `steps`, or of the last existing value on the way.
+/// Returns the position of the value at the end of `steps`, or of the last value on that path that exists.
 pub fn position(content: &str, steps: &[Step]) -> Location {
     let find = |count: usize| {
         let walk = Walk(&steps[..count]);

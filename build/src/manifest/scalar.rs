@@ -1,4 +1,4 @@
-//! Values that are a single scalar in YAML: the schema's version, regular expressions, `deterministic`.
+//! Values represented by a single YAML scalar: the schema version, regular expressions and `deterministic`.
 
 use std::fmt;
 
@@ -62,7 +62,7 @@ impl Serialize for Determinism {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Deterministic => serializer.serialize_bool(true),
-            Self::Varies(how) => how.serialize(serializer),
+            Self::Varies(variation) => variation.serialize(serializer),
         }
     }
 }

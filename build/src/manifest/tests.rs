@@ -189,7 +189,7 @@ malformed! {
 }
 
 #[test]
-fn reasons_for_nondeterminism_are_kept() {
+fn reasons_for_nondeterminism_are_preserved() {
     let text = BENCHMARK.replace(
         "sizes:",
         "deterministic: {false-because: \"atomics race\"}\nsizes:",
@@ -207,12 +207,15 @@ fn reasons_for_nondeterminism_are_kept() {
         "sizes:",
         "deterministic: {false-because: a race, on: cuda, same: counts-each-launch, results-differ: true}\nsizes:",
     );
-    let here = parsed(&text)
+    let determinism = parsed(&text)
         .expect("the manifest is correct")
         .deterministic;
-    assert_eq!(here.same(Backend::Cpu), Reproducibility::Digests);
-    assert_eq!(here.same(Backend::Cuda), Reproducibility::CountsEachLaunch);
-    assert!(here.results_differ(Backend::Cuda) && !here.results_differ(Backend::Cpu));
+    assert_eq!(determinism.same(Backend::Cpu), Reproducibility::Digests);
+    assert_eq!(
+        determinism.same(Backend::Cuda),
+        Reproducibility::CountsEachLaunch
+    );
+    assert!(determinism.results_differ(Backend::Cuda) && !determinism.results_differ(Backend::Cpu));
 }
 
 #[test]
@@ -312,12 +315,12 @@ fn the_documentation_names_every_key() {
     let mut keys = BTreeSet::new();
     collect(&serde_json::to_value(suite).unwrap(), &mut keys);
     collect(&serde_json::to_value(complete()).unwrap(), &mut keys);
-    // These name a size and a generator's parameter.
+    // These two are the names of a size and of a generator's parameter.
     keys.retain(|key| !["tiny", "bytes"].contains(&key.as_str()));
     assert!(keys.len() > 40, "only {} keys", keys.len());
     let page = std::fs::read_to_string(repository().join("docs/manifest.md")).unwrap();
     for key in keys {
-        let is_there = page.contains(&format!("`{key}`"));
-        assert!(is_there, "docs/manifest.md does not explain {key}");
+        let is_documented = page.contains(&format!("`{key}`"));
+        assert!(is_documented, "docs/manifest.md does not explain {key}");
     }
 }

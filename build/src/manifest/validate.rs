@@ -46,7 +46,7 @@ impl<T> At for Valid<T> {
     }
 }
 
-/// Checks each item of the list under `key`, given those before it.
+/// Checks each item of the list under `key`; `check` also gets the items before it.
 pub(crate) fn each<T>(
     items: &mut [T],
     key: &str,
@@ -68,15 +68,15 @@ impl Suite {
             https(&data.url).at("archive-url").at("data")?;
         }
         identifier(&self.default_size, "size").at("default-size")?;
-        let none = "the suite lists no benchmarks";
-        require(!self.names.is_empty(), none, "name at least one").at("benchmarks")?;
+        let problem = "the suite lists no benchmarks";
+        require(!self.names.is_empty(), problem, "name at least one").at("benchmarks")?;
         each(&mut self.names, "benchmarks", |name, before| {
             identifier(name, "benchmark")?;
-            let twice = format!("benchmark `{name}` is listed twice");
-            require(!before.contains(name), twice, REMOVE_ONE)
+            let problem = format!("benchmark `{name}` is listed twice");
+            require(!before.contains(name), problem, REMOVE_ONE)
         })?;
         for (group, members) in &mut self.groups {
-            let named = identifier(group, "group").at(Step::Name(group.clone()));
+            let valid_name = identifier(group, "group").at(Step::Name(group.clone()));
             let known = |member: &mut String, _: &[String]| {
                 require(
                     self.names.contains(member),
@@ -86,7 +86,7 @@ impl Suite {
                     "remove it from the group, or add it to `benchmarks`",
                 )
             };
-            let valid = named.and_then(|()| each(members, group, known));
+            let valid = valid_name.and_then(|()| each(members, group, known));
             valid.at("groups")?;
         }
         Ok(())
@@ -126,7 +126,7 @@ impl GitSource {
             "expected a URL that git clone accepts, such as https://host/owner/name",
         )
         .at("url")?;
-        // `ext::` runs a command, and other remote helpers are programs that a stranger's manifest must not start.
+        // `ext::` runs a command, and other remote helpers are programs that an untrusted manifest must not start.
         require(
             !url.contains("::"),
             format!("`{url}` names a git remote helper, not a repository"),
@@ -139,7 +139,7 @@ impl GitSource {
 }
 
 impl Benchmark {
-    /// Checks the rules for the file `<stem>.yaml` in a suite with `source`, and adds the translation units to `files`.
+    /// Validates the benchmark in `<stem>.yaml` of a suite with `source`, and adds its translation units to `files`.
     pub(super) fn validate(&mut self, source: &Source, stem: &str) -> Valid {
         let name = &self.name;
         identifier(name, "benchmark").at("name")?;
@@ -153,12 +153,12 @@ impl Benchmark {
         not_empty(&self.why, "why").at("why")?;
         folder(&mut self.directory, "the source").at("directory")?;
         folder(&mut self.start_in, "the working folder").at("start-in")?;
-        let limit = "the time limit is 0 s";
-        require(self.timeout_s > 0, limit, "expected at least 1").at("timeout-s")?;
+        let problem = "the time limit is 0 s";
+        require(self.timeout_s > 0, problem, "expected at least 1").at("timeout-s")?;
         if let Some(mib) = self.memory_limit_mib {
-            let limit = format!("the memory limit is {mib} MiB");
+            let problem = format!("the memory limit is {mib} MiB");
             let fits = (1..1 << 40).contains(&mib);
-            require(fits, limit, "expected 1 to 2^40 - 1").at("memory-limit-mib")?;
+            require(fits, problem, "expected 1 to 2^40 - 1").at("memory-limit-mib")?;
         }
         self.validate_units(source)?;
         let directory = &self.directory;
@@ -169,9 +169,9 @@ impl Benchmark {
         each(&mut self.constants, "constants", |constant, _| {
             constant.validate(&self.directory, &self.files)
         })?;
-        if let Determinism::Varies(how) = &self.deterministic {
+        if let Determinism::Varies(variation) = &self.deterministic {
             require(
-                !how.false_because.trim().is_empty(),
+                !variation.false_because.trim().is_empty(),
                 "a program that is not deterministic needs a reason",
                 "expected `true` or {false-because: \"the reason\"}",
             )
@@ -184,8 +184,8 @@ impl Benchmark {
         )
         .at("sizes")?;
         for (name, size) in &mut self.sizes {
-            let named = identifier(name, "size").at(Step::Name(name.clone()));
-            named
+            let valid_name = identifier(name, "size").at(Step::Name(name.clone()));
+            valid_name
                 .and_then(|()| size.validate(name).at(name.as_str()))
                 .at("sizes")?;
         }
@@ -255,8 +255,8 @@ impl Benchmark {
     fn validate_files(&mut self, source: &Source) -> Valid {
         each(&mut self.files, "files", |path, before| {
             below(&self.directory, path)?;
-            let twice = format!("file `{}` is listed twice", path.display());
-            require(!before.contains(path), twice, REMOVE_ONE)
+            let problem = format!("file `{}` is listed twice", path.display());
+            require(!before.contains(path), problem, REMOVE_ONE)
         })?;
         let lists_files = !self.files.is_empty();
         for TranslationUnit { file, .. } in &self.translation_units {
@@ -290,9 +290,9 @@ impl Constant {
         )
         .at("file")?;
         let name = &self.name;
-        let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         require(
-            name.starts_with(|first: char| !first.is_ascii_digit()) && name.bytes().all(word),
+            name.starts_with(|first: char| !first.is_ascii_digit()) && name.bytes().all(is_word),
             format!("`{name}` is not the name of a constant"),
             "expected the name of a macro or variable, without its type",
         )
@@ -330,14 +330,14 @@ impl Input {
         }
         let shown = self.name.display();
         let is_fetched = self.data.is_some() || self.url.is_some();
-        let has_other = is_fetched || self.generate.is_some();
+        let has_other_source = is_fetched || self.generate.is_some();
         require(
-            self.shipped.is_none() || !has_other,
+            self.shipped.is_none() || !has_other_source,
             format!("input `{shown}` is shipped but also has another source"),
             "keep only `shipped`, or remove it",
         )?;
         require(
-            self.shipped.is_some() || has_other,
+            self.shipped.is_some() || has_other_source,
             format!("input `{shown}` has no source"),
             "give it `shipped`, `data`, `url` or `generate`",
         )?;
@@ -348,7 +348,7 @@ impl Input {
         )?;
         require(
             self.sha256.is_none() || is_fetched || self.shipped.is_some(),
-            format!("input `{shown}` is only generated, yet has a `sha256`"),
+            format!("input `{shown}` is only generated but has a `sha256`"),
             "remove it: the seed determines a generated file",
         )
         .at("sha256")
@@ -367,10 +367,10 @@ fn not_empty(text: &str, key: &str) -> Valid {
 
 /// Checks that a name is plain, since it becomes part of paths and glob patterns.
 fn identifier(name: &str, what: &str) -> Valid {
-    let plain =
+    let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'.');
     require(
-        name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.bytes().all(plain),
+        name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.bytes().all(is_plain),
         format!("`{name}` cannot be the name of a {what}"),
         "expected letters, digits, `-`, `_`, `+` and `.`, beginning with a letter or digit",
     )
@@ -390,21 +390,21 @@ fn below(directory: &Path, path: &mut PathBuf) -> Valid {
     Ok(())
 }
 
-/// Returns `base/path` without `.` and `..`; fails if it leaves its root.
+/// Returns `base/path` without `.` and `..`; fails if the path leaves its root.
 fn inside(path: &Path, base: &Path, root: &str) -> Valid<PathBuf> {
-    let wrong = |why: &str| {
+    let invalid = |why: &str| {
         broken(
             format!("path `{}` {why}", path.display()),
             format!("expected a relative path that stays inside {root}"),
         )
     };
     if path.as_os_str().is_empty() {
-        return wrong("is empty");
+        return invalid("is empty");
     }
     if path.is_absolute() {
-        return wrong("is absolute");
+        return invalid("is absolute");
     }
-    normalised(&base.join(path)).map_or_else(|| wrong(&format!("is outside {root}")), Ok)
+    normalised(&base.join(path)).map_or_else(|| invalid(&format!("is outside {root}")), Ok)
 }
 
 /// Returns the path without `.` and `..`; `None` if it leaves its root or is absolute.

@@ -1,4 +1,4 @@
-//! A single invocation of `nvcc`: compiles, archives and links.
+//! Executes a single invocation of `nvcc`: compiles, archives and links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ impl Call<'_> {
     }
 
     fn kind(&self, file: &Path) -> Result<Language, Failure> {
-        let unclear = || Failure::Fatal(format!("Don't know what to do with '{}'", file.display()));
+        let error = || Failure::Fatal(format!("Don't know what to do with '{}'", file.display()));
         let extension = file.extension().and_then(std::ffi::OsStr::to_str);
         Ok(match (self.args.language.as_deref(), extension) {
             (_, Some("o" | "obj" | "a" | "so")) => Language::Built,
@@ -77,7 +77,7 @@ impl Call<'_> {
             (None, Some("c")) => Language::C,
             // `libx.so.1`
             _ if file.to_string_lossy().contains(".so.") => Language::Built,
-            _ => return Err(unclear()),
+            _ => return Err(error()),
         })
     }
 
@@ -137,12 +137,12 @@ impl Call<'_> {
 
     fn object(&self, file: &Path, source: Language, output: &Path) -> Done {
         if let Language::Cuda = source {
-            let made = self.cuda_object(file)?;
-            eprint!("{}", made.messages);
+            let object = self.cuda_object(file)?;
+            eprint!("{}", object.messages);
             if self.args.dependencies {
-                self.write_dependencies(&made, output)?;
+                self.write_dependencies(&object, output)?;
             }
-            return self.put(&made.object, output);
+            return self.put(&object.object, output);
         }
         let mut command = self.host_compiler(source);
         command.arg("-c").arg(file).arg("-o").arg(output);
@@ -172,8 +172,8 @@ impl Call<'_> {
         if let Some(proprietary) = self.proprietary_headers() {
             all.extend(["-isystem".into(), proprietary.display().to_string()]);
         }
-        // CMake identifies the compiler by compiling a file with this name. Elsewhere the macro selects code that only nvcc
-        // accepts.
+        // CMake identifies the compiler by compiling a file with this name. In other files, the macro selects code that
+        // only nvcc accepts.
         if file.ends_with("CMakeCUDACompilerId.cu") {
             all.push("-D__NVCC__".into());
         }
@@ -235,13 +235,14 @@ impl Call<'_> {
         file.unwrap_or_else(|| output.with_extension("d"))
     }
 
-    fn write_dependencies(&self, made: &HostObject, output: &Path) -> Done {
-        let escaped = |path: &str| path.replace(' ', "\\ ").replace('$', "$$");
+    fn write_dependencies(&self, object: &HostObject, output: &Path) -> Done {
+        let escape = |path: &str| path.replace(' ', "\\ ").replace('$', "$$");
         let target = self.args.dependency_target.clone();
-        let mut text = target.unwrap_or_else(|| escaped(&output.to_string_lossy())) + ":";
-        let is_wanted = |file: &&PathBuf| !self.args.own_dependencies || !self.is_systems(file);
-        let files = made.dependencies.iter().filter(is_wanted);
-        let files = files.map(|file| escaped(&file.to_string_lossy()));
+        let mut text = target.unwrap_or_else(|| escape(&output.to_string_lossy())) + ":";
+        let is_wanted =
+            |file: &&PathBuf| !self.args.own_dependencies || !self.is_system_header(file);
+        let files = object.dependencies.iter().filter(is_wanted);
+        let files = files.map(|file| escape(&file.to_string_lossy()));
         text.extend(files.clone().map(|file| format!(" \\\n  {file}")));
         text.push('\n');
         if self.args.dependency_targets {
@@ -261,7 +262,7 @@ impl Call<'_> {
         fs::write(&to, text).map_err(|error| failed(format_args!("write {}", to.display()), error))
     }
 
-    fn is_systems(&self, file: &Path) -> bool {
+    fn is_system_header(&self, file: &Path) -> bool {
         let mut folders = vec![PathBuf::from("/usr"), self.nvcc.toolkit.clone()];
         folders.extend(self.proprietary_headers());
         self.builder.brings(file) || folders.iter().any(|folder| file.starts_with(folder))
@@ -269,7 +270,7 @@ impl Call<'_> {
 
     /// Returns the words of the link command, with an object in place of each source.
     fn objects(&self) -> Result<Vec<Word>, Failure> {
-        let made = |(index, word): (usize, &Word)| {
+        let compile = |(index, word): (usize, &Word)| {
             let Word::File(file) = word else {
                 return Ok(word.clone());
             };
@@ -281,15 +282,15 @@ impl Call<'_> {
             self.object(file, source, &object)?;
             Ok(Word::File(object))
         };
-        self.args.words.iter().enumerate().map(made).collect()
+        self.args.words.iter().enumerate().map(compile).collect()
     }
 
     fn device_link(&self) -> Result<PathBuf, Failure> {
-        self.device_link_of(&self.objects()?)
+        self.link_device_code(&self.objects()?)
             .and_then(|object| object.map_or_else(|| Ok(self.builder.empty_object()?), Ok))
     }
 
-    fn device_link_of(&self, words: &[Word]) -> Result<Option<PathBuf>, Failure> {
+    fn link_device_code(&self, words: &[Word]) -> Result<Option<PathBuf>, Failure> {
         let folders = words.iter().filter_map(|word| match word {
             Word::Flag(flag) => flag.strip_prefix("-L"),
             Word::File(_) => None,
@@ -311,7 +312,7 @@ impl Call<'_> {
         let words = self.objects()?;
         let registration = match self.args.no_device_link {
             true => None,
-            false => self.device_link_of(&words)?,
+            false => self.link_device_code(&words)?,
         };
         let mut command = match &self.args.host_compiler {
             Some(path) if path.is_file() => Command::new(path),
@@ -340,11 +341,11 @@ impl Call<'_> {
         execute(command.args(runtime_libraries(&self.args)))
     }
 
-    fn put(&self, made: &Path, to: &Path) -> Done {
+    fn put(&self, from: &Path, to: &Path) -> Done {
         let to = self.folder.join(to);
-        // Removed first: overwriting the file in place would change it under its readers.
+        // Overwriting the file in place would also change it for processes that have it open.
         let _ = fs::remove_file(&to);
-        fs::copy(made, &to)
+        fs::copy(from, &to)
             .map(drop)
             .map_err(|error| failed(format_args!("write {}", to.display()), error))
     }

@@ -1,4 +1,4 @@
-//! The table of nvcc's flags: those in CUDA 12.9 and 13, and some undocumented ones.
+//! Table of nvcc's flags: those in CUDA 12.9 and 13, including some undocumented ones.
 
 use super::invocation::NvccInvocation;
 use super::words::{list, parts};
@@ -13,11 +13,11 @@ use Takes::{List, Nothing, Value};
 
 #[derive(Clone, Copy)]
 pub(super) enum Meaning {
-    Met,
+    Accepted,
     Ignored(&'static str),
     Refused(&'static str),
-    Makes(Mode),
-    /// Has this effect, given its value.
+    Selects(Mode),
+    /// Applies this function to the flag's value.
     Does(fn(&mut NvccInvocation, String)),
     /// A flag for every compilation, followed by its value.
     All(&'static str),
@@ -61,14 +61,14 @@ pub(super) enum Mode {
     Architectures,
 }
 
-const AT_RUN: &str = "device code is assembled when the program is run";
+const AT_RUN_TIME: &str = "device code is assembled when the program runs";
 const CLANG: &str = "Clang compiles the code";
-const INTERMEDIATE: &str = "there are no such intermediate files";
+const INTERMEDIATE: &str = "nvcc's intermediate files are not created";
 const TIMES: &str = "steps are not timed";
 const WARNINGS: &str = "Clang's own warnings are shown";
 const NO_SUCH_FILE: Meaning = Refused("Superstep does not produce such files");
 
-/// One row per line: meaning, value, and the flags without their hyphens, as `short/long` or as one name for both.
+/// One row per line: meaning, value, and the flags without their hyphens, as `short/long` or as a single name.
 macro_rules! table {
     ($($meaning:expr, $takes:ident: $names:literal;)*) => {
         &[$(($meaning, $takes, $names)),*]
@@ -76,24 +76,24 @@ macro_rules! table {
 }
 
 const FLAGS: &[(Meaning, Takes, &str)] = table! {
-    Makes(Mode::Objects), Nothing: "c/compile";
+    Selects(Mode::Objects), Nothing: "c/compile";
     Does(|it, _| (it.mode, it.relocatable) = (Mode::Objects, true)), Nothing: "dc/device-c";
     Does(|it, _| (it.mode, it.relocatable) = (Mode::Objects, false)), Nothing: "dw/device-w";
-    Makes(Mode::DeviceLink), Nothing: "dlink/device-link";
-    Makes(Mode::Archive), Nothing: "lib";
-    Makes(Mode::Link), Nothing: "link";
-    Makes(Mode::SharedLibrary), Nothing: "shared";
-    Makes(Mode::Preprocessed), Nothing: "E/preprocess";
-    Makes(Mode::Dependencies), Nothing: "M/generate-dependencies";
+    Selects(Mode::DeviceLink), Nothing: "dlink/device-link";
+    Selects(Mode::Archive), Nothing: "lib";
+    Selects(Mode::Link), Nothing: "link";
+    Selects(Mode::SharedLibrary), Nothing: "shared";
+    Selects(Mode::Preprocessed), Nothing: "E/preprocess";
+    Selects(Mode::Dependencies), Nothing: "M/generate-dependencies";
     Does(|it, _| (it.mode, it.own_dependencies) = (Mode::Dependencies, true)), Nothing:
         "MM/generate-nonsystem-dependencies";
-    Makes(Mode::Ptx), Nothing: "ptx";
-    Makes(Mode::Cubin), Nothing: "cubin";
-    Makes(Mode::Fatbin), Nothing: "fatbin";
-    Makes(Mode::Version), Nothing: "V/version";
-    Makes(Mode::Help), Nothing: "h/help";
-    Makes(Mode::RealArchitectures), Nothing: "code-ls/list-gpu-code";
-    Makes(Mode::VirtualArchitectures), Nothing: "arch-ls/list-gpu-arch";
+    Selects(Mode::Ptx), Nothing: "ptx";
+    Selects(Mode::Cubin), Nothing: "cubin";
+    Selects(Mode::Fatbin), Nothing: "fatbin";
+    Selects(Mode::Version), Nothing: "V/version";
+    Selects(Mode::Help), Nothing: "h/help";
+    Selects(Mode::RealArchitectures), Nothing: "code-ls/list-gpu-code";
+    Selects(Mode::VirtualArchitectures), Nothing: "arch-ls/list-gpu-arch";
     NO_SUCH_FILE, Nothing: "cuda optix-ir ltoir m32 astoolspatch/compile-as-tools-patch";
     Refused("start the program after the build"), Nothing: "run";
     Refused("start the program after the build"), Value: "run-args";
@@ -101,7 +101,7 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Refused("join objects with `ld -r`"), Nothing: "r/relocatable-link";
     Does(|it, value| it.output = Some(value.into())), Value: "o/output-file";
     Does(|it, value| it.output_folder = Some(value.into())), Value: "odir/output-directory";
-    Met, Nothing: "objtemp/objdir-as-tempdir allow-unsupported-compiler \
+    Accepted, Nothing: "objtemp/objdir-as-tempdir allow-unsupported-compiler \
         nohdinitlist/no-host-device-initializer-list \
         nohdmoveforward/no-host-device-move-forward m64 lineinfo/generate-line-info restrict \
         simt-only dlto/dlink-time-opt lto gen-opt-lto prune extra-device-vectorization \
@@ -127,7 +127,7 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Link("-L"), List: "L/library-path";
     Link("-l"), List: "l/library";
     Does(|it, value| it.no_cudart = value == "none"), Value: "cudart";
-    Met, Value: "cudadevrt jtd/jump-table-density Ofc/Ofast-compile compress-mode \
+    Accepted, Value: "cudadevrt jtd/jump-table-density Ofc/Ofast-compile compress-mode \
         static-global-template-stub device-entity-has-hidden-visibility t/threads j/jobs \
         split-compile split-compile-extended dQ/version-ident brief-diag/brief-diagnostics \
         idp/input-drive-prefix ddp/dependency-drive-prefix dp/drive-prefix";
@@ -139,7 +139,7 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Does(|it, value| it.host.extend(parts(&value))), List: "Xcompiler/compiler-options";
     Does(|it, value| it.link(parts(&value), "-Wl,")), List: "Xlinker/linker-options";
     Does(|it, value| it.archiver_options.extend(parts(&value))), List: "Xarchive/archive-options";
-    Ignored(AT_RUN), List:
+    Ignored(AT_RUN_TIME), List:
         "Xptxas/ptxas-options Xnvprune/nvprune-options Xtileiras/tileiras-options \
         Xfatbin/fatbinary-options";
     Ignored("device code is linked by Superstep"), List: "Xnvlink/nvlink-options";
@@ -161,7 +161,7 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     DefaultStream, Value: "default-stream";
     Machine, Value: "m/machine";
     Architecture, Value: "arch/gpu-architecture gencode/generate-code";
-    Met, List: "code/gpu-code diag-suppress diag_suppress";
+    Accepted, List: "code/gpu-code diag-suppress diag_suppress";
     Relocatable, Value: "rdc/relocatable-device-code";
     Cuda("-D__CUDACC_EWP__"), Nothing: "ewp/extensible-whole-program";
     DeviceDebug, Nothing: "G/device-debug";
@@ -173,7 +173,7 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Switch(|it| &mut it.exact_root), Value: "prec-sqrt";
     Ignored("registers are not limited"), Value: "maxrregcount";
     Ignored("all kernels are compiled"), List: "e/entries";
-    Ignored("unused device functions are left out"), Nothing: "keep-device-functions";
+    Ignored("unused device functions are discarded"), Nothing: "keep-device-functions";
     Ignored("device code has no stack canaries"), Value: "device-stack-protector";
     Ignored("device code is not instrumented for compute-sanitizer"), Value: "fdevice-sanitize";
     Refused("Clang has no tile kernels"), Nothing: "enable-tile tile-only";
@@ -183,9 +183,9 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Ignored(INTERMEDIATE), Nothing: "keep save-temps";
     Ignored(INTERMEDIATE), Value: "keep-dir";
     Ignored(TIMES), Value: "time fdevice-time-trace";
-    Ignored(AT_RUN), Nothing: "res-usage/resource-usage";
-    Ignored("the linker's own script is used"), Value: "hls/host-linker-script";
-    Ignored("the linker's own script is used"), Nothing: "aug-hls/augment-host-linker-script";
+    Ignored(AT_RUN_TIME), Nothing: "res-usage/resource-usage";
+    Ignored("the linker's default script is used"), Value: "hls/host-linker-script";
+    Ignored("the linker's default script is used"), Nothing: "aug-hls/augment-host-linker-script";
     All("-w"), Nothing: "w/disable-warnings";
     Ignored(WARNINGS), List: "Werror diag-warn diag_warn diag-error diag_error";
     Host("-Wno-deprecated-declarations"), Nothing: "Wno-deprecated-declarations";
@@ -205,7 +205,7 @@ fn flags() -> impl Iterator<Item = (&'static str, Takes, Meaning)> {
 }
 
 pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
-    let find = |name: &str| flags().find(|(names, ..)| names.split('/').any(|one| one == name));
+    let find = |name: &str| flags().find(|(names, ..)| names.split('/').any(|other| other == name));
     let (name, value) = match flag.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (flag, None),
@@ -217,14 +217,14 @@ pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
     }
     let (letter, rest) = flag.split_at_checked(1)?;
     let (_, takes, meaning) = find(letter)?;
-    let follows = match (takes, meaning) {
+    let is_value = match (takes, meaning) {
         (Nothing, _) => false,
         // Flags of other compilers begin with these letters.
         (_, Machine) => rest == "32",
-        (_, Met | Ignored(_)) => rest.bytes().all(|digit| digit.is_ascii_digit()),
+        (_, Accepted | Ignored(_)) => rest.bytes().all(|digit| digit.is_ascii_digit()),
         _ => true,
     };
-    follows.then(|| (meaning, takes, Some(rest.to_owned())))
+    is_value.then(|| (meaning, takes, Some(rest.to_owned())))
 }
 
 pub(super) fn help() -> String {

@@ -44,7 +44,7 @@ pub(super) struct NvccInvocation {
     pub architectures: Vec<u32>,
     pub relocatable: bool,
     pub no_device_link: bool,
-    /// `-cudart none`: the command line names the CUDA runtime itself.
+    /// `-cudart none`: the command line itself names the CUDA runtime.
     pub no_cudart: bool,
     pub dependencies: bool,
     pub own_dependencies: bool,
@@ -68,9 +68,9 @@ impl NvccInvocation {
         let mut invocation = Self::default();
         let mut unknown = Vec::new();
         let mut forward = false;
-        let mut waiting: Vec<String> = arguments.into_iter().collect();
-        waiting.reverse();
-        while let Some(word) = waiting.pop() {
+        let mut pending: Vec<String> = arguments.into_iter().collect();
+        pending.reverse();
+        while let Some(word) = pending.pop() {
             let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
                 invocation.words.push(Word::File(word.into()));
                 continue;
@@ -85,7 +85,7 @@ impl NvccInvocation {
                 (_, Some(value)) => value,
                 (_, None) => {
                     let missing = || fatal(format_args!("Missing argument for option '{word}'"));
-                    waiting.pop().ok_or_else(missing)?
+                    pending.pop().ok_or_else(missing)?
                 }
             };
             match meaning {
@@ -94,11 +94,11 @@ impl NvccInvocation {
                         let text = std::fs::read_to_string(file).map_err(|error| {
                             fatal(format_args!("Could not open input file '{file}' ({error})"))
                         })?;
-                        waiting.extend(words(&text).into_iter().rev());
+                        pending.extend(words(&text).into_iter().rev());
                     }
                 }
                 ForwardUnknown => forward = true,
-                meaning => invocation.take(&word, meaning, value)?,
+                meaning => invocation.apply(&word, meaning, value)?,
             }
         }
         match unknown.first() {
@@ -106,24 +106,25 @@ impl NvccInvocation {
             _ => {
                 invocation.host.extend(unknown);
                 invocation.device.extend(preprocessing(&invocation.host));
-                invocation.device.extend(invocation.of_arithmetic());
+                invocation.device.extend(invocation.arithmetic_flags());
                 Ok(invocation)
             }
         }
     }
 
-    /// Returns the architecture to compile device code for so that a GPU of `arch` can run it: the highest one named that
-    /// the GPU supports, as the driver would choose, or else the lowest.
+    /// Returns the architecture to compile device code for, so that a GPU of `arch` can run it: the highest of the
+    /// named architectures that the GPU supports, as the driver would choose, or else the lowest.
     pub fn architecture_for(&self, arch: u32) -> u32 {
         let named = || self.architectures.iter().copied();
-        let fitting = named().filter(|&named| named <= arch).max();
-        fitting.or(named().min()).unwrap_or(arch)
+        let supported = named().filter(|&named| named <= arch).max();
+        supported.or(named().min()).unwrap_or(arch)
     }
 
-    /// Returns Clang's flags for device arithmetic. Flags for a single kind of operation take precedence over `-use_fast_math`.
-    fn of_arithmetic(&self) -> Vec<String> {
+    /// Returns Clang's flags for device arithmetic. Flags for a single kind of operation take precedence over
+    /// `-use_fast_math`.
+    fn arithmetic_flags(&self) -> Vec<String> {
         let fast = self.fast_math;
-        // Without optimisation, nvcc fuses nothing.
+        // Without optimisation, nvcc does not fuse operations.
         let is_optimized = fast || !self.device_debug || self.device_optimized;
         let (root, division) = (self.exact_root, self.exact_division);
         let divisions = if fast { FAST_DIVISIONS } else { FULL_DIVISIONS };
@@ -138,25 +139,25 @@ impl NvccInvocation {
         flags.map(|(flag, _)| flag.to_owned()).collect()
     }
 
-    fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), Failure> {
-        let ignored = |invocation: &mut Self, why| {
+    fn apply(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), Failure> {
+        let ignore = |invocation: &mut Self, why| {
             if !invocation.ignored.iter().any(|(other, _)| other == word) {
                 invocation.ignored.push((word.to_owned(), why));
             }
         };
         match meaning {
-            Met | Options | ForwardUnknown => {}
-            Ignored(why) => ignored(self, why),
+            Accepted | Options | ForwardUnknown => {}
+            Ignored(why) => ignore(self, why),
             // Most projects use these to suppress warnings from nvcc's front end, which Clang does not emit.
             Frontend if parts(&value).all(|part| part.starts_with("--diag")) => {}
-            Frontend => ignored(self, "Clang compiles the code"),
+            Frontend => ignore(self, "Clang compiles the code"),
             Refused(why) => {
-                let what = format_args!("Option '{word}' is not supported: {why}");
-                return Err(fatal(what));
+                let problem = format_args!("Option '{word}' is not supported: {why}");
+                return Err(fatal(problem));
             }
-            // `-rdc=true -c -shared`, `-shared -dlink`: the more specific mode wins.
-            Makes(mode) if mode == Mode::SharedLibrary && self.mode != Mode::Link => {}
-            Makes(mode) => {
+            // In `-rdc=true -c -shared` and `-shared -dlink`, the more specific mode wins.
+            Selects(mode) if mode == Mode::SharedLibrary && self.mode != Mode::Link => {}
+            Selects(mode) => {
                 self.mode = match (self.mode, mode) {
                     (Mode::RealArchitectures, Mode::VirtualArchitectures)
                     | (Mode::VirtualArchitectures, Mode::RealArchitectures) => Mode::Architectures,
@@ -165,14 +166,15 @@ impl NvccInvocation {
             }
             All(flag @ ("-D" | "-U")) => {
                 let macros = macros(&value).into_iter();
-                self.all.extend(macros.map(|one| format!("{flag}{one}")));
+                self.all.extend(macros.map(|name| format!("{flag}{name}")));
             }
             All(flag) if flag.ends_with('=') || flag == "-w" => {
                 self.all.push(format!("{flag}{value}"));
             }
             All(flag) => {
-                let each = list(&value).into_iter();
-                self.all.extend(each.flat_map(|one| [flag.to_owned(), one]));
+                let values = list(&value).into_iter();
+                self.all
+                    .extend(values.flat_map(|value| [flag.to_owned(), value]));
             }
             Cuda(flag) => self.cuda.push(flag.to_owned()),
             Host(flag) => self.host.push(format!("{flag}{value}")),
@@ -183,14 +185,14 @@ impl NvccInvocation {
                 for (number, is_specific) in architectures(&value) {
                     self.architectures.push(number);
                     if is_specific {
-                        ignored(
+                        ignore(
                             self,
-                            "suffixes a and f have no effect; the code runs on this and all later architectures",
+                            "suffixes a and f have no effect; the code runs on this architecture and all later ones",
                         );
                     }
                 }
             }
-            Relocatable => self.relocatable = truth(word, &value)?,
+            Relocatable => self.relocatable = parse_bool(word, &value)?,
             DefaultStream => match value.as_str() {
                 "per-thread" => self.all.push(DEFINITION.into()),
                 "legacy" | "null" => {}
@@ -199,13 +201,13 @@ impl NvccInvocation {
             DeviceDebug => {
                 self.device_debug = true;
                 self.cuda.push("-D__CUDACC_DEBUG__".into());
-                ignored(
+                ignore(
                     self,
                     "device code is optimised, but multiplications and additions are not fused",
                 );
             }
             DeviceOptimization if value == "on" => self.device_optimized = true,
-            Switch(field) => *field(self) = Some(truth(word, &value)?),
+            Switch(field) => *field(self) = Some(parse_bool(word, &value)?),
             Machine | DeviceOptimization => return Err(undefined(word, &value)),
         }
         Ok(())
@@ -217,8 +219,8 @@ impl NvccInvocation {
     }
 }
 
-fn fatal(what: std::fmt::Arguments<'_>) -> Failure {
-    Failure::Fatal(what.to_string())
+fn fatal(message: std::fmt::Arguments<'_>) -> Failure {
+    Failure::Fatal(message.to_string())
 }
 
 fn undefined(word: &str, value: &str) -> Failure {
@@ -228,7 +230,7 @@ fn undefined(word: &str, value: &str) -> Failure {
     ))
 }
 
-fn truth(word: &str, value: &str) -> Result<bool, Failure> {
+fn parse_bool(word: &str, value: &str) -> Result<bool, Failure> {
     value.parse().map_err(|_| undefined(word, value))
 }
 

@@ -1,7 +1,7 @@
-//! Stands in for `nvcc`: a project's own build system calls it, and gets ordinary objects and executables.
+//! A stand-in for `nvcc`, which a project's own build system calls to create ordinary objects and executables.
 //!
-//! Each CUDA file becomes a host object that contains its device code as bitcode (`compile::object`). The bitcode is compiled for a backend
-//! when the program is run.
+//! Each CUDA file becomes a host object that contains its device code as bitcode (`compile::object`). The bitcode is
+//! compiled for a backend when the program runs.
 
 mod call;
 mod flags;
@@ -46,12 +46,13 @@ impl From<BuildError> for Failure {
     }
 }
 
-/// Environment variable with the path of a file that gets, for each call, the paths of compiled CUDA files and an empty line.
+/// Environment variable with the path of a file to which each call appends the paths of the CUDA files that it compiled
+/// and an empty line.
 pub const REPORT_VARIABLE: &str = "SUPERSTEP_NVCC_REPORT";
 
 type Done = Result<(), Failure>;
 
-/// Returns the CUDA files of the project that were compiled.
+/// Runs nvcc with `arguments` and returns the project's CUDA files that it compiled.
 pub fn run(
     nvcc: &Nvcc,
     arguments: Vec<String>,
@@ -74,7 +75,7 @@ pub fn run(
     if args.verbose || args.dry_run {
         nvcc.describe(&args, options.lowest_arch());
     }
-    // CMake tries out flags in folders with these names, and parses the compiler's output.
+    // CMake tests flags in folders with these names, and parses the compiler's output.
     let trials = ["CMakeScratch", "CMakeTmp", "CompilerIdCUDA"];
     let is_trial = trials
         .iter()
@@ -105,9 +106,9 @@ fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failur
 
 impl Nvcc {
     fn answer(&self, mode: Mode) -> Option<String> {
-        let list = |form: fn(&u32) -> String| {
+        let list = |format: fn(&u32) -> String| {
             let all = architectures(self.toolchain.cuda.version.major).iter();
-            all.map(form).collect::<Vec<_>>().join("\n")
+            all.map(format).collect::<Vec<_>>().join("\n")
         };
         Some(match mode {
             Mode::Version => self.banner(),
@@ -146,11 +147,11 @@ impl Nvcc {
 }
 
 fn architectures(toolkit_major: u32) -> &'static [u32] {
-    const OF_12: &[u32] = &[
+    const V12: &[u32] = &[
         50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121,
     ];
-    const OF_13: &[u32] = &[75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121];
-    if toolkit_major == 12 { OF_12 } else { OF_13 }
+    const V13: &[u32] = &[75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121];
+    if toolkit_major == 12 { V12 } else { V13 }
 }
 
 fn runtime_libraries(args: &NvccInvocation) -> impl Iterator<Item = &'static str> {

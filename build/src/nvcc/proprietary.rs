@@ -1,10 +1,10 @@
-//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs that let projects compile and link without the
-//! libraries.
+//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs with which projects compile and link without
+//! the libraries.
 //!
 //! ```text
 //! <cache>/proprietary-<hash>/
-//!     include/cublas_v2.h        includes the one below, or says how to get it
-//!     lib64/libcublas.so         linker script for the one below, or a placeholder
+//!     include/cublas_v2.h        includes the header below, or says how to get it
+//!     lib64/libcublas.so         linker script for the stub below, or a placeholder
 //!     cublas/include, cublas/lib64/libcublas.so.12
 //!                                headers, and a stub with the library's functions
 //! ```
@@ -25,36 +25,36 @@ use crate::run::proprietary::functions;
 
 pub(super) struct ProprietaryFolder {
     pub(super) root: PathBuf,
-    lacking: Vec<&'static ProprietaryPackage>,
+    missing: Vec<&'static ProprietaryPackage>,
 }
 
 impl ProprietaryFolder {
-    pub(super) fn of(toolchain: &Toolchain, cache: &Path) -> Self {
+    pub(super) fn new(toolchain: &Toolchain, cache: &Path) -> Self {
         let include = &toolchain.cuda.include;
         let has_none = |package: &&ProprietaryPackage| {
             let mut headers = package.headers();
-            // There is an empty version of this header for Clang.
-            !headers.any(|name| name != CLANGS && include.join(name).is_file())
+            // An empty version of this header exists for Clang.
+            !headers.any(|name| name != CLANG_HEADER && include.join(name).is_file())
         };
-        let lacking: Vec<_> = PROPRIETARY_PACKAGES.iter().filter(has_none).collect();
+        let missing: Vec<_> = PROPRIETARY_PACKAGES.iter().filter(has_none).collect();
         let mut key = KeyHasher::new("proprietary");
-        for package in &lacking {
+        for package in &missing {
             key.text(package.wheel.sha256);
         }
         Self {
             root: cache.join(format!("proprietary-{}", &key.finish()[..12])),
-            lacking,
+            missing,
         }
     }
 
     pub(super) fn headers(&self) -> impl Iterator<Item = &'static str> {
-        let lacking = self.lacking.iter();
-        lacking.flat_map(|package| package.headers())
+        let missing = self.missing.iter();
+        missing.flat_map(|package| package.headers())
     }
 
     pub(super) fn libraries(&self) -> impl Iterator<Item = &'static str> {
-        let lacking = self.lacking.iter();
-        lacking.flat_map(|package| package.libraries())
+        let missing = self.missing.iter();
+        missing.flat_map(|package| package.libraries())
     }
 
     pub(super) fn prepare(&self) -> Result<()> {
@@ -62,10 +62,10 @@ impl ProprietaryFolder {
             let folder = self.root.join(name);
             fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
         }
-        for package in &self.lacking {
+        for package in &self.missing {
             for header in package.headers() {
                 let place = self.root.join(package.name).join("include").join(header);
-                let text = leads_to(package, header, &place);
+                let text = forwarding_header(package, header, &place);
                 put(&self.root.join("include").join(header), &text)?;
             }
             for library in package.libraries() {
@@ -83,7 +83,7 @@ impl ProprietaryFolder {
     }
 
     pub(super) fn add(&self, toolchain: &Toolchain, name: &str, progress: Progress) -> Result<()> {
-        let Some(package) = self.lacking.iter().find(|package| package.name == name) else {
+        let Some(package) = self.missing.iter().find(|package| package.name == name) else {
             let root = toolchain.cuda.root.display();
             progress(&format!("{root} already contains {name}"));
             return Ok(());
@@ -139,23 +139,23 @@ impl ProprietaryFolder {
 const PLACEHOLDER: &str = "/* placeholder: run `superstep toolkit add` to install the library */\n";
 
 /// A header that Clang includes in every CUDA file, before the program's own headers.
-const CLANGS: &str = "curand_mtgp32_kernel.h";
+const CLANG_HEADER: &str = "curand_mtgp32_kernel.h";
 
-fn leads_to(package: &ProprietaryPackage, header: &str, place: &Path) -> String {
+fn forwarding_header(package: &ProprietaryPackage, header: &str, place: &Path) -> String {
     let place = place.display();
-    let otherwise = match header {
-        CLANGS => String::new(),
+    let fallback = match header {
+        CLANG_HEADER => String::new(),
         // Compilers continue after `#error`, but not after a missing include.
         _ => format!(
             "#else\n#error \"{header} belongs to {}, which is not installed yet\"\n#include \"run `superstep toolkit add {}`\"\n",
             package.title, package.name
         ),
     };
-    format!("#if __has_include(\"{place}\")\n#include \"{place}\"\n{otherwise}#endif\n")
+    format!("#if __has_include(\"{place}\")\n#include \"{place}\"\n{fallback}#endif\n")
 }
 
 fn put(place: &Path, text: &str) -> Result<()> {
-    if fs::read_to_string(place).is_ok_and(|before| before == text) {
+    if fs::read_to_string(place).is_ok_and(|existing| existing == text) {
         return Ok(());
     }
     replace_file(place, |file| file.write_all(text.as_bytes()))
@@ -176,16 +176,16 @@ fn copy_headers(from: &Path, to: &Path) -> Result<()> {
 }
 
 fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String)> {
-    let start = format!("lib{stem}.so.");
+    let prefix = format!("lib{stem}.so.");
     // libNVVM's file has no version in its name.
     let plain = format!("lib{stem}.so");
     let is_versioned = |name: &String| {
-        let major = name.strip_prefix(&start);
+        let major = name.strip_prefix(&prefix);
         major.is_some_and(|major| major.bytes().all(|letter| letter.is_ascii_digit()))
     };
     let mut names = names_in(folder);
     names.retain(|name| *name == plain || is_versioned(name));
-    // Sorted, so the plain name comes before the others.
+    // The names are sorted, so the plain name comes before the versioned one.
     let name = names.pop().ok_or_else(|| {
         let why = format!("{} does not contain it", folder.display());
         BuildError::installation(plain, why)
@@ -197,9 +197,9 @@ pub(super) fn linker_script(library: &Path) -> String {
     format!("INPUT(AS_NEEDED(\"{}\"))\n", library.display())
 }
 
-/// Creates a shared library `name` in `folder` for programs to link with. Its `functions` have no code and no versions, so
-/// that programs also start with the library of another CUDA version. The loader reports missing functions when a program
-/// starts.
+/// Creates a shared library `name` in `folder` for programs to link against. Its `functions` have no code and no symbol
+/// versions, so that programs also start with the library from another CUDA version. The loader reports missing
+/// functions when a program starts.
 fn make_stub(
     toolchain: &Toolchain,
     folder: &Path,

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! <cache>/toolkit-<hash>/
-//!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made for
-//!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and links to headers of proprietary libraries
-//!   proprietary               link to the latter alone (`proprietary.rs`)
+//!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was created for
+//!   include, nvvm             links to the CUDA files that Superstep compiles with and to proprietary headers
+//!   proprietary               link to a folder of only the proprietary headers (`proprietary.rs`)
 //!   lib64/libcudart_stub.a    `compile/link/cudart_stub.c`
-//!   lib64/libcudart_static.a  linker script for it, and for LLVM's OpenMP if a program's host code calls that
+//!   lib64/libcudart_static.a  linker script for it, and for LLVM's OpenMP if host code calls that
 //!   lib64/libcudart.so        the same linker script; there is no shared stub
 //!   lib64/libcudadevrt.a      empty, like libculibos.a
 //!   lib64/libcublas.so        and other proprietary libraries (`proprietary.rs`)
@@ -29,13 +29,13 @@ use crate::compile::steps::hash::{self, KeyHasher};
 use crate::compile::steps::stage::quote_path;
 use crate::compile::{BuildError, Builder, DEFAULT_ARCH, DRIVERS, Result};
 
-/// Version of the folder's content.
+/// Version of the folder's contents.
 const LAYOUT: &str = "6";
 
-/// The architecture of the GPU that programs are to run on, 90 for sm_90. Of the architectures on a command line, the one that such a GPU
-/// would run is used.
+/// Environment variable with the architecture of the GPU that programs will run on, such as 90 for sm_90. If a command
+/// line names more than one architecture, this GPU determines which is used.
 const ARCH_VARIABLE: &str = "SUPERSTEP_ARCH";
-/// The toolkit folder that an nvcc stand-in belongs to.
+/// Environment variable with the toolkit folder that an nvcc stand-in belongs to.
 pub const TOOLKIT_VARIABLE: &str = "SUPERSTEP_TOOLKIT";
 
 pub fn arch_wanted() -> u32 {
@@ -51,13 +51,13 @@ pub struct Toolkit {
 }
 
 impl Toolkit {
-    /// Returns the folder for these tools in `cache`, and creates it if it does not exist. `arch` is that of the GPU that programs are
-    /// compiled for.
+    /// Returns the toolkit folder for these tools in `cache`, creating it if it does not exist. `arch` is the
+    /// architecture of the GPU that programs are compiled for.
     pub fn make(builder: &Builder, cache: &Path, arch: u32) -> Result<Self> {
         let toolchain = &builder.toolchain;
         let stub = builder.cudart_stub()?;
         let script = script(builder, cache, arch);
-        let proprietary = ProprietaryFolder::of(toolchain, cache);
+        let proprietary = ProprietaryFolder::new(toolchain, cache);
         proprietary.prepare()?;
         let stub_hash = hash::of_file(&stub).map_err(BuildError::io("read", &stub))?;
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
@@ -79,11 +79,11 @@ impl Toolkit {
             let archive = "lib64/libcudart_stub.a";
             let mut ar = Command::new("ar");
             run(ar.arg("rcs").args([&staging.path().join(archive), &stub]))?;
-            // Clang compiles the host code of CUDA files, which needs LLVM's OpenMP whichever linker is used.
+            // Clang compiles the host code of CUDA files, so it needs LLVM's OpenMP whichever linker is used.
             let openmp = openmp.map_or(String::new(), |path| {
                 format!(" AS_NEEDED(\"{}\")", path.display())
             });
-            // As with a shared library, the script may come before the objects that need it.
+            // Like a shared library, the script can come before the objects that need it.
             let script = format!(
                 "EXTERN(cudaMalloc)\nINPUT(\"{}\"{openmp})\n",
                 root.join(archive).display()
@@ -106,7 +106,7 @@ impl Toolkit {
         names: &[&str],
         progress: Progress,
     ) -> Result<()> {
-        let proprietary = ProprietaryFolder::of(toolchain, cache);
+        let proprietary = ProprietaryFolder::new(toolchain, cache);
         proprietary.prepare()?;
         let mut names = names.iter();
         names.try_for_each(|name| proprietary.add(toolchain, name, progress))
@@ -114,12 +114,12 @@ impl Toolkit {
 
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         let mut path = self.root.join("bin").into_os_string();
-        if let Some(before) = std::env::var_os("PATH").filter(|before| !before.is_empty()) {
+        if let Some(inherited) = std::env::var_os("PATH").filter(|path| !path.is_empty()) {
             path.push(":");
-            path.push(before);
+            path.push(inherited);
         }
-        let of_root = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CUDAToolkit_ROOT"];
-        let mut variables = Vec::from(of_root.map(|name| (name, self.root.clone().into())));
+        let root_variables = ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CUDAToolkit_ROOT"];
+        let mut variables = Vec::from(root_variables.map(|name| (name, self.root.clone().into())));
         variables.extend([
             ("PATH", path),
             ("CUDACXX", self.root.join("bin/nvcc").into()),
@@ -141,9 +141,9 @@ fn script(builder: &Builder, cache: &Path, arch: u32) -> String {
     )
 }
 
-/// Renames a finished folder. If another process was first, its folder is as good as ours.
-pub(super) fn place(made: &Path, folder: &Path) -> Result<()> {
-    match fs::rename(made, folder) {
+/// Renames a finished folder. If another process has already created `folder`, that one serves as well.
+pub(super) fn place(staging: &Path, folder: &Path) -> Result<()> {
+    match fs::rename(staging, folder) {
         Err(error) if !folder.is_dir() => Err(BuildError::io("create", folder)(error)),
         _ => Ok(()),
     }

@@ -17,7 +17,7 @@ pub(super) fn macros(text: &str) -> Vec<String> {
     }
 }
 
-/// Splits a value with arguments for another program at commas, and at spaces as a shell does.
+/// Splits a value that contains arguments for another program: at commas, and at spaces as a shell does.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
     let parts = split(text, |letter| letter == ',' || letter.is_whitespace());
     parts.into_iter().filter(|part| !part.is_empty())
@@ -26,7 +26,7 @@ pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
 /// Returns the host compiler's flags for the preprocessor, which nvcc also uses for device code.
 pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
     /// Flags with a value, in the same word or the next.
-    const TAKING: [&str; 8] = [
+    const WITH_VALUE: [&str; 8] = [
         "-D",
         "-U",
         "-I",
@@ -39,10 +39,10 @@ pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut words = host.iter();
     while let Some(word) = words.next() {
-        if TAKING.contains(&word.as_str()) {
+        if WITH_VALUE.contains(&word.as_str()) {
             found.push(word.clone());
             found.extend(words.next().cloned());
-        } else if TAKING.iter().any(|flag| word.starts_with(flag)) {
+        } else if WITH_VALUE.iter().any(|flag| word.starts_with(flag)) {
             found.push(word.clone());
         } else if word == "-fopenmp" {
             // Classes must have the same layout in host and device code.
@@ -57,7 +57,7 @@ const OPENMP: &str = "-D_OPENMP=202011";
 
 pub(super) fn architectures(text: &str) -> impl Iterator<Item = (u32, bool)> {
     // `arch=compute_80,code=[compute_80,sm_86]`
-    let named = text.split_once("arch=").map_or(text, |(_, behind)| behind);
+    let named = text.split_once("arch=").map_or(text, |(_, rest)| rest);
     let word = named.split(',').next();
     let word = word.map(|word| word.trim_matches(['"', '\'']));
     word.into_iter().filter_map(|word| {
@@ -72,7 +72,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     split(text, char::is_whitespace)
 }
 
-fn split(text: &str, divides: impl Fn(char) -> bool) -> Vec<String> {
+fn split(text: &str, is_separator: impl Fn(char) -> bool) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
@@ -83,7 +83,7 @@ fn split(text: &str, divides: impl Fn(char) -> bool) -> Vec<String> {
                 word.get_or_insert_default();
             }
             (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
-            (None, letter) if divides(letter) => words.extend(word.take()),
+            (None, letter) if is_separator(letter) => words.extend(word.take()),
             (_, letter) => word.get_or_insert_default().push(letter),
         }
     }

@@ -10,7 +10,7 @@ use super::load::Probe;
 use crate::manifest::validate::{At as _, Valid, broken, each, require};
 
 const SCHEMA: u32 = 1;
-/// Maximum number of words in all tables together: 8 MiB, with one copy per SM.
+/// Maximum total number of words in a probe's tables: 8 MiB for each SM's copy.
 const MAX_TABLE_WORDS: u64 = 1 << 20;
 
 #[derive(Debug, Deserialize)]
@@ -43,8 +43,8 @@ impl Definition {
         require(self.schema == SCHEMA, problem, hint).at("schema")?;
         self.check_names()?;
         self.check_data()?;
-        let some = "list at least one, such as {at: [block], call: on_block, pass: [fields]}";
-        require(!self.points.is_empty(), "the probe has no points", some).at("points")?;
+        let hint = "list at least one, such as {at: [block], call: on_block, pass: [fields]}";
+        require(!self.points.is_empty(), "the probe has no points", hint).at("points")?;
         let mut kernels = Vec::new();
         each(&mut self.kernels, "kernels", |kernel, _| {
             let pattern = kernel.parse().or_else(|error: SelectionError| {
@@ -77,15 +77,15 @@ impl Definition {
             "write `once-per: warp` for every point, or leave out `fields-in: memory`",
         )
         .at("fields-in")?;
-        let beside = |name: &PathBuf, what: &str| {
+        let sibling = |name: &PathBuf, what: &str| {
             let path = file.with_file_name(name);
             let problem = format!("{} is not a file", path.display());
             let hint = format!("give the {what} relative to this YAML file");
             require(path.is_file(), problem, hint).map(|()| path)
         };
-        let host = self.host.as_ref().map(|name| beside(name, "host code"));
+        let host = self.host.as_ref().map(|name| sibling(name, "host code"));
         Ok(Probe {
-            handler: beside(&self.handler, "handler").at("handler")?,
+            handler: sibling(&self.handler, "handler").at("handler")?,
             host: host.transpose().at("host")?,
             file: file.to_owned(),
             spec,
@@ -93,9 +93,9 @@ impl Definition {
     }
 
     fn check_names(&mut self) -> Valid {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         require(
-            !self.name.is_empty() && self.name.chars().all(plain),
+            !self.name.is_empty() && self.name.chars().all(is_plain),
             format!("`{}` is not a valid name for a probe", self.name),
             "expected letters, digits, hyphens and underscores",
         )
@@ -119,7 +119,7 @@ impl Definition {
                 table.words > 0 && words <= MAX_TABLE_WORDS,
                 format!("the tables have {words} words"),
                 format!(
-                    "expected at least 1 for each table, and at most {MAX_TABLE_WORDS} for all of them"
+                    "expected at least 1 for each table, and at most {MAX_TABLE_WORDS} in total"
                 ),
             )
             .at("words")
@@ -127,7 +127,7 @@ impl Definition {
         let mut pairs = self.fields.windows(2);
         require(
             self.per != Per::Thread || pairs.all(|pair| pair[0].word == pair[1].word),
-            "fields that are kept per thread have different types",
+            "per-thread fields have different types",
             "give all of them the same `type`",
         )
         .at("per")
@@ -138,19 +138,19 @@ fn check(point: &mut Point, spec: &ProbeSpec) -> Valid {
     identifier(&point.call, "function").at("call")?;
     let Some(&first) = point.at.first() else {
         let hint = "name at least one, such as [block]";
-        return broken("the point has no place", hint).at("at");
+        return broken("the point names no place", hint).at("at");
     };
     let per_warp = point.once_per == OncePer::Warp;
     let family = |at: &At| (at.is_memory(), at.has_value(), at.is_class());
-    let is_alone = point.at.len() == 1;
+    let is_single = point.at.len() == 1;
     let is_family = |other| {
-        family(other) == family(&first) && (is_alone || family(other) != (false, false, false))
+        family(other) == family(&first) && (is_single || family(other) != (false, false, false))
     };
     let rules = [
         (
             point.at.iter().all(is_family),
             "these places do not offer a handler the same arguments",
-            "name one of them, or several of load, store and atomic, or several classes such as integer and float, and make a separate point for each of the others",
+            "name one place, or a combination of load, store and atomic, or of classes such as integer and float, and write separate points for the others",
         ),
         (
             point.when != When::After || first.has_value() || first.is_memory(),
@@ -168,13 +168,13 @@ fn check(point: &mut Point, spec: &ProbeSpec) -> Valid {
             "write `per: launch` or `per: cta`, or leave out `once-per: warp`",
         ),
     ];
-    for (holds, problem, hint) in rules {
-        require(holds, problem, hint).at("at")?;
+    for (condition, problem, hint) in rules {
+        require(condition, problem, hint).at("at")?;
     }
     require(
         !point.replaces || first.has_value() && !per_warp,
         "there is no value to replace here",
-        "use it at [value] or [predicate], once per thread",
+        "use `replaces` at [value] or [predicate], once per thread",
     )
     .at("replaces")?;
     each(&mut point.pass, "pass", |pass, _| {
@@ -222,11 +222,11 @@ fn missing(pass: &Pass, at: At, per_warp: bool, spec: &ProbeSpec) -> Option<&'st
 }
 
 fn identifier(word: &str, what: &str) -> Valid {
-    let good = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    let is_valid = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && word.starts_with(|c: char| c.is_ascii_alphabetic())
         && !word.starts_with("superstep");
     require(
-        good,
+        is_valid,
         format!("`{word}` is not a valid name for a {what}"),
         "expected a letter, then letters, digits and underscores; names that begin with superstep are reserved",
     )
@@ -237,6 +237,6 @@ fn unique<'a>(name: &str, what: &str, mut others: impl Iterator<Item = &'a Strin
     require(
         !others.any(|other| other == name),
         format!("`{name}` appears twice"),
-        "give each its own name",
+        "give each one its own name",
     )
 }

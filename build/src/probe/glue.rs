@@ -8,8 +8,8 @@ use std::path::Path;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{Combine, Field, FieldsIn, OncePer, Pass, Per, Point, Word};
 
-/// Returns the whole file. `handler` is the text of the user's file at `path`, whose line numbers are kept in compiler
-/// messages. `definition` is the YAML file: if a handler does not accept the arguments that its point passes, compiler
+/// Returns the whole file. `handler` is the text of the user's file at `path`; compiler messages refer to lines of that
+/// file. `definition` is the YAML file: if a handler does not accept the arguments that its point passes, compiler
 /// messages name the point.
 pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -> String {
     let mut text = String::from("#include <superstep/probe.h>\n\nstruct Fields {\n");
@@ -25,10 +25,10 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
     begin(&mut text, spec);
     flush(&mut text, spec);
     if spec.fields_in == FieldsIn::Memory {
-        keep_now(&mut text, spec);
+        merge(&mut text, spec);
     }
     for (index, point) in spec.points.iter().enumerate() {
-        text.push_str(&line_of(definition, index, point));
+        text.push_str(&line_directive(definition, index, point));
         dispatcher(&mut text, spec, index, point);
     }
     text.push_str("#line 1 \"generated\"\n");
@@ -38,8 +38,8 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
     text
 }
 
-/// Returns the directive that makes compiler messages about the following code name a point.
-fn line_of(definition: &Path, index: usize, point: &Point) -> String {
+/// Returns a `#line` directive for the code of a point, so that compiler messages name the point.
+fn line_directive(definition: &Path, index: usize, point: &Point) -> String {
     let (file, number) = (quoted(definition), index + 1);
     let pass: Vec<String> = point.pass.iter().map(Pass::word).collect();
     format!(
@@ -74,8 +74,8 @@ fn word(field: &Field) -> &'static str {
     }
 }
 
-/// Returns the definition of an argument for which a warp's lanes work together, without `const unsigned`.
-fn of_a_warp(pass: &Pass) -> Option<&'static str> {
+/// Returns the definition, without `const unsigned`, of an argument that the lanes of a warp compute together.
+fn warp_argument(pass: &Pass) -> Option<&'static str> {
     match pass {
         Pass::TakenMask => Some("taken_mask = __ballot_sync(mask, payload != 0)"),
         Pass::UniqueLines => Some("unique_lines = superstep::unique_lines(mask, payload)"),
@@ -91,7 +91,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     } else {
         "void"
     };
-    let nothing = if point.replaces { " payload" } else { "" };
+    let no_value = if point.replaces { " payload" } else { "" };
     let _ = writeln!(
         text,
         "extern \"C\" __device__ {result} superstep_point_{index}(void *context, void *fields, unsigned site, unsigned line, \
@@ -100,7 +100,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     if point.at.iter().any(|at| at.is_memory()) {
         let _ = writeln!(
             text,
-            "  if (width == 0 || (test && !__nvvm_isspacep_global((const void *)payload))) return{nothing};"
+            "  if (width == 0 || (test && !__nvvm_isspacep_global((const void *)payload))) return{no_value};"
         );
     }
     match point.once_per {
@@ -112,7 +112,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
         OncePer::Warp => {
             text.push_str("#ifdef SUPERSTEP_CPU\n  superstep::__superstep_probe_log(site, width, payload);\n#else\n");
             text.push_str("  const unsigned mask = superstep::lanes_here(site);\n");
-            let lines: BTreeSet<&str> = point.pass.iter().filter_map(of_a_warp).collect();
+            let lines: BTreeSet<&str> = point.pass.iter().filter_map(warp_argument).collect();
             for line in lines {
                 let _ = writeln!(text, "  const unsigned {line};");
             }
@@ -122,7 +122,8 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
             if in_memory {
                 text.push_str("  Fields own;\n  fields = &own;\n  superstep_begin(fields);\n");
             }
-            // With fields in memory, all lanes take the same path, so they need not diverge; only the leader aggregates.
+            // With fields in memory, all lanes take the same path, so they need not diverge; only the leader
+            // aggregates.
             let leader = if in_memory && !shares_tables {
                 ""
             } else {
@@ -138,7 +139,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     text.push_str("}\n");
 }
 
-fn arguments(spec: &ProbeSpec, point: &Point, of_group: bool) -> String {
+fn arguments(spec: &ProbeSpec, point: &Point, for_group: bool) -> String {
     let list: Vec<String> = point
         .pass
         .iter()
@@ -150,7 +151,7 @@ fn arguments(spec: &ProbeSpec, point: &Point, of_group: bool) -> String {
             }
             other => {
                 let [own, group] = expressions(other);
-                (if of_group { group } else { own }).to_owned()
+                (if for_group { group } else { own }).to_owned()
             }
         })
         .collect();
@@ -195,9 +196,9 @@ fn begin(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
-/// Defines the probe's context `c` and, if there are fields, the address `at` of the first one and the distance `between`
-/// fields.
-fn at(text: &mut String, spec: &ProbeSpec) {
+/// Defines the probe's context `c` and, if there are fields, `at`, the address of the first one, and `between`, the
+/// distance from one field to the next.
+fn locate_fields(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "  const superstep::Context *c = superstep::context_of(context);\n  (void)c; (void)f;\n",
     );
@@ -230,7 +231,7 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
         "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
          const Fields &f = *static_cast<const Fields *>(fields);\n",
     );
-    at(text, spec);
+    locate_fields(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {
         let (combine, word, name) = (combine(field.combine), word(field), &field.name);
         let (function, once) = match spec.per {
@@ -245,13 +246,13 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
-/// Merges the values shared by the lanes in a mask into memory. All words are read before any is changed, so that a warp
-/// waits for memory only once.
-fn keep_now(text: &mut String, spec: &ProbeSpec) {
+/// Merges the values shared by the lanes in a mask into memory. All words are read before any is changed, so that a
+/// warp waits for memory only once.
+fn merge(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n",
     );
-    at(text, spec);
+    locate_fields(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {
         let (combine, word, name) = (combine(field.combine), word(field), &field.name);
         let complemented = field.combine.is_complemented();
@@ -290,7 +291,7 @@ fn groups(text: &mut String, spec: &ProbeSpec, definition: &Path) {
         if point.once_per == OncePer::Warp {
             let arguments = arguments(spec, point, true);
             let call = &point.call;
-            let line = line_of(definition, index, point);
+            let line = line_directive(definition, index, point);
             let _ = writeln!(text, "{line}    case {index}: {call}({arguments}); break;");
         }
     }

@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
-/// Runs a program until it ends or exceeds a limit. Fails if it cannot be started, or if its output files cannot be written. A program that
-/// fails is not an error here.
+/// Runs a program until it ends or exceeds a limit. Fails if the program cannot be started or its output files cannot
+/// be written; a program that itself fails is not an error.
 pub fn run(spec: &RunSpec) -> Result<RunOutcome, IoError> {
     let create = |path: &Path| File::create(path).map_err(IoError::at("create", path));
     let (stdout_file, stderr_file) = (create(&spec.stdout)?, create(&spec.stderr)?);
@@ -71,11 +71,11 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, IoError> {
     })
 }
 
-/// Makes the kernel kill the program if this process is killed, so that it does not keep running in the folder of a later
-/// run. The thread that starts the program must outlive it, as the caller of [`run`] does.
+/// Makes the kernel kill the program if this process is killed, so that it does not keep running in the folder of a
+/// later run. The thread that starts the program must outlive it, as the caller of [`run`] does.
 pub(crate) fn die_with_this_process(command: &mut Command) {
     let parent = getpid();
-    let ask = move || {
+    let request = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have died before the request.
         match getppid() {
@@ -83,26 +83,26 @@ pub(crate) fn die_with_this_process(command: &mut Command) {
             _ => Err(io::ErrorKind::Interrupted.into()),
         }
     };
-    // SAFETY: the closure makes two system calls and does not allocate (nor does an error made from an `ErrorKind`), as
-    // required between fork and exec.
-    unsafe { command.pre_exec(ask) };
+    // SAFETY: the closure makes two system calls and does not allocate (nor does an error created from an `ErrorKind`),
+    // as required between fork and exec.
+    unsafe { command.pre_exec(request) };
 }
 
 fn watch(pid: Pid, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
     let process = pidfd_open(pid, PidfdFlags::empty()).ok();
-    let (mut ended_for, mut kill_at) = (None, None);
+    let (mut stop_reason, mut kill_at) = (None, None);
     loop {
         if let Some((status, peak_memory_bytes)) = reap(pid)? {
-            let end = match (ended_for, status.code(), status.signal()) {
+            let end = match (stop_reason, status.code(), status.signal()) {
                 (Some(reason), ..) => reason,
                 (None, Some(code), _) => End::Exited(code),
                 (None, None, signal) => End::Signalled(signal.unwrap_or(0)),
             };
             return Ok((end, peak_memory_bytes));
         }
-        if ended_for.is_none() {
+        if stop_reason.is_none() {
             let memory_limit = spec.memory_limit_bytes;
-            ended_for = if interrupt::requested() {
+            stop_reason = if interrupt::requested() {
                 Some(End::Interrupted)
             } else if started.elapsed() >= spec.timeout {
                 Some(End::TimedOut)
@@ -111,7 +111,7 @@ fn watch(pid: Pid, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
             } else {
                 None
             };
-            if ended_for.is_some() {
+            if stop_reason.is_some() {
                 kill_group(pid);
             }
         }
@@ -123,10 +123,10 @@ fn watch(pid: Pid, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
                 kill_group(pid);
             }
         }
-        let left = spec.timeout.saturating_sub(started.elapsed());
-        let pause = match (&spec.kill, ended_for) {
+        let remaining = spec.timeout.saturating_sub(started.elapsed());
+        let pause = match (&spec.kill, stop_reason) {
             (Some(_), None) => SHORT_PAUSE,
-            (None, None) => PAUSE.min(left),
+            (None, None) => PAUSE.min(remaining),
             (_, Some(_)) => PAUSE,
         };
         wait(process.as_ref(), pause);
@@ -168,8 +168,8 @@ fn resident_bytes(pid: Pid) -> u64 {
     kib.and_then(|kib| kib.parse().ok()).unwrap_or(0) * 1024
 }
 
-/// Waits until the process behind a descriptor ends, so that the times of short programs are not rounded up to multiples of
-/// the pause.
+/// Waits until the process that a descriptor refers to ends, so that the measured times of short programs are not
+/// rounded up to multiples of the pause.
 fn wait(process: Option<&OwnedFd>, at_most: Duration) {
     let Some(process) = process else {
         // The kernel is older than 5.3, or a sandbox blocks the call.

@@ -15,16 +15,16 @@ use crate::installation::names_in;
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
-/// Returns the value of `LD_LIBRARY_PATH` for `program`. A library from a newer CUDA version replaces a missing one if it
-/// has all the functions that the program calls; a link to it is then created in `cache`, and `say` is called with a
-/// message. With `blas`, this library replaces cuBLAS, and nothing else is replaced.
+/// Returns the value of `LD_LIBRARY_PATH` for `program`. A library from a newer CUDA version replaces a missing one if
+/// it has all the functions that the program calls; in that case, a link to it is created in `cache`, and `report` is
+/// called with a message. If `blas` is given, that library replaces cuBLAS, and no other library is replaced.
 pub fn library_path(
     program: &Path,
     cache: &Path,
     blas: Option<&Path>,
-    say: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<OsString> {
-    let given = std::env::var_os(PATH).unwrap_or_default();
+    let inherited = std::env::var_os(PATH).unwrap_or_default();
     let is_needed = |library: &Library| match blas {
         Some(_) => library.is_blas(),
         None => library.supplier() == Supplier::Nvidia && library.path.is_none(),
@@ -34,11 +34,11 @@ pub fn library_path(
         .map(|library| library.file_name().to_owned())
         .collect();
     if needed.is_empty() {
-        return Ok(given);
+        return Ok(inherited);
     }
-    let places = match blas {
+    let searched = match blas {
         Some(_) => Vec::new(),
-        None => places(&given),
+        None => library_folders(&inherited),
     };
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut stand_ins: Vec<(&str, PathBuf)> = Vec::new();
@@ -47,26 +47,26 @@ pub fn library_path(
             folders.push(link(cache, name, blas)?);
             continue;
         }
-        if let Some(folder) = places.iter().find(|place| place.join(name).is_file()) {
+        if let Some(folder) = searched.iter().find(|folder| folder.join(name).is_file()) {
             folders.push(folder.clone());
             continue;
         }
-        let newer = places.iter().find_map(|place| newer(place, name));
+        let newer = searched.iter().find_map(|folder| newer(folder, name));
         let newer = newer.ok_or_else(|| {
             let program = program.display();
             let why = format!(
-                "{program} needs it, and it is neither in {PATH} nor in a CUDA toolkit nor among python3's packages; install it, or add its folder to {PATH}"
+                "{program} needs it, but it is not in {PATH}, a CUDA toolkit or python3's packages; install it, or add its folder to {PATH}"
             );
             BuildError::installation(name, why)
         })?;
-        say(&format!("{} stands in for {name}", newer.display()));
+        report(&format!("{} stands in for {name}", newer.display()));
         folders.push(link(cache, name, &newer)?);
         // The newer library's dependencies are next to it.
         folders.extend(newer.parent().map(Path::to_owned));
         stand_ins.push((stem(name), newer));
     }
-    has_all(program, &stand_ins)?;
-    folders.extend(std::env::split_paths(&given));
+    check_all(program, &stand_ins)?;
+    folders.extend(std::env::split_paths(&inherited));
     let mut seen = BTreeSet::new();
     folders.retain(|folder| folder.is_absolute() && seen.insert(folder.clone()));
     std::env::join_paths(folders).map_err(|error| BuildError::installation(PATH, error.to_string()))
@@ -90,58 +90,59 @@ fn stem(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-fn places(given: &OsString) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = std::env::split_paths(given).collect();
+fn library_folders(inherited: &OsString) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = std::env::split_paths(inherited).collect();
     let roots = ["CUDA_PATH", "CUDA_HOME"].into_iter();
     let roots = roots.filter_map(std::env::var_os);
-    places.extend(roots.map(|root| Path::new(&root).join("lib64")));
-    places.push("/usr/local/cuda/lib64".into());
+    folders.extend(roots.map(|root| Path::new(&root).join("lib64")));
+    folders.push("/usr/local/cuda/lib64".into());
     let local = Path::new("/usr/local");
     let toolkits = (names_in(local).into_iter()).filter(|name| name.starts_with("cuda-"));
-    places.extend(toolkits.map(|name| local.join(name).join("lib64")));
+    folders.extend(toolkits.map(|name| local.join(name).join("lib64")));
     let script = "import glob, sys\nfor folder in sys.path:\n  for found in sorted(glob.glob(folder + '/nvidia/*/lib')): print(found)";
     // Without python3, there are no Python packages.
     let output = Command::new("python3").args(["-c", script]).output();
     let text = output.map(|output| output.stdout).unwrap_or_default();
-    places.extend(String::from_utf8_lossy(&text).lines().map(PathBuf::from));
-    places
+    folders.extend(String::from_utf8_lossy(&text).lines().map(PathBuf::from));
+    folders
 }
 
-fn newer(place: &Path, name: &str) -> Option<PathBuf> {
+fn newer(folder: &Path, name: &str) -> Option<PathBuf> {
     let (start, version) = name.rsplit_once('.')?;
     let version: u32 = version.parse().ok()?;
-    let found = names_in(place).into_iter().filter_map(|name| {
-        let (other, its) = name.rsplit_once('.')?;
-        let its: u32 = its.parse().ok()?;
-        (other == start && its > version).then(|| (its, place.join(&name)))
+    let found = names_in(folder).into_iter().filter_map(|name| {
+        let (other, suffix) = name.rsplit_once('.')?;
+        let candidate: u32 = suffix.parse().ok()?;
+        (other == start && candidate > version).then(|| (candidate, folder.join(&name)))
     });
     Some(found.min()?.1)
 }
 
-fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
+fn check_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
     let [(_, first), ..] = stand_ins else {
         return Ok(());
     };
-    let mut has: BTreeSet<String> = BTreeSet::new();
+    let mut available: BTreeSet<String> = BTreeSet::new();
     for (_, library) in stand_ins {
-        has.extend(functions(library, true)?);
+        available.extend(functions(library, true)?);
     }
     let called = functions(program, false)?;
-    let lacking = called.iter().find(|name| {
+    let missing = called.iter().find(|name| {
         let mut stems = stand_ins.iter();
-        !has.contains(*name) && stems.any(|(stem, _)| name.starts_with(stem))
+        !available.contains(*name) && stems.any(|(stem, _)| name.starts_with(stem))
     });
-    lacking.map_or(Ok(()), |function| {
+    missing.map_or(Ok(()), |function| {
         let (program, library) = (program.display(), first.display());
         let why = format!(
-            "{program} calls it, and {library} lacks it; install the CUDA libraries that the program was built for, and add their folder to {PATH}"
+            "{program} calls it, but {library} does not define it; install the CUDA libraries that the program was built for, and add their folder to {PATH}"
         );
         Err(BuildError::installation(function, why))
     })
 }
 
-/// Returns the names of the functions that an executable or a shared library exports, or imports if `are_its_own` is false.
-pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<String>> {
+/// Returns the names of the functions that an executable or shared library exports, or imports if `are_exports` is
+/// false.
+pub(crate) fn functions(file: &Path, are_exports: bool) -> Result<BTreeSet<String>> {
     let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
     let content = object::ReadCache::new(content);
     let parsed = object::File::parse(&content).map_err(|error| {
@@ -150,7 +151,7 @@ pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<Strin
     })?;
     let symbols = parsed.dynamic_symbols();
     Ok(symbols
-        .filter(|symbol| symbol.is_definition() == are_its_own)
+        .filter(|symbol| symbol.is_definition() == are_exports)
         .filter_map(|symbol| Some(symbol.name().ok()?.to_owned()))
         .filter(|name| !name.is_empty())
         .collect())

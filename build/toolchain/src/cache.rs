@@ -10,7 +10,8 @@ use thiserror::Error;
 
 use crate::variable::CACHE;
 
-/// Returns the folder of the per-user cache: [`CACHE`], else `superstep` in `XDG_CACHE_HOME`, else `~/.cache/superstep`. It need not exist.
+/// Returns the folder of the per-user cache: the value of [`CACHE`], else `superstep` in `XDG_CACHE_HOME`, else
+/// `~/.cache/superstep`. The folder need not exist.
 pub fn cache_dir() -> Option<PathBuf> {
     // Fails for an empty value, which counts as unset.
     cache_dir_from(|name| std::path::absolute(std::env::var_os(name)?).ok())
@@ -35,8 +36,8 @@ pub struct OpenCache {
 
 /// Rejects a cache folder that another user can write to. A folder that does not exist yet is accepted.
 ///
-/// A group may write if its ID equals the user's: distributions give a user's private group the user's ID. Root may use
-/// another user's folder, as in containers.
+/// A group may have write access if its ID equals the user's: distributions give a user's private group the user's ID.
+/// Root may use another user's folder, as in containers.
 pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     let Ok(metadata) = folder.metadata() else {
         return Ok(());
@@ -55,7 +56,7 @@ pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     if mode & 0o002 != 0 || by_group {
         let who = if by_group { "its group" } else { "every user" };
         let why = format!("{who} may write to it (mode {mode:04o})");
-        return refuse(why, "run `chmod go-w {}` and remove what is in it");
+        return refuse(why, "run `chmod go-w {}` and remove its contents");
     }
     Ok(())
 }
@@ -82,8 +83,8 @@ pub struct CacheLock(#[expect(dead_code, reason = "keeps the lock until dropped"
 
 impl CacheLock {
     /// Blocks until it holds the lock file `name` in `dir`, which is created if needed. Calls `waiting` once if another
-    /// thread or process holds it. Succeeds without a lock if the file system does not support locks: results are renamed
-    /// into place anyway.
+    /// thread or process holds it. Succeeds without a lock if the file system does not support locks: results are
+    /// renamed into place anyway.
     pub fn acquire(dir: &Path, name: &str, waiting: &mut dyn FnMut()) -> io::Result<CacheLock> {
         std::fs::create_dir_all(dir)?;
         let file = OpenOptions::new()

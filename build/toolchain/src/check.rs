@@ -1,4 +1,5 @@
-//! Checks a toolchain: compiles a small CUDA program for device and host, packs it and links it as in the real pipeline, without a GPU.
+//! Checks a toolchain: compiles a small CUDA program for device and host, packs it and links it as in the real
+//! pipeline, without a GPU.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -12,7 +13,7 @@ use crate::cuda::Cuda;
 use crate::hash::KeyHasher;
 use crate::llvm::Llvm;
 
-/// Uses a runtime header, a libdevice function and an atomic, so that every wheel is used.
+/// Uses a runtime header, a libdevice function and an atomic, and therefore every wheel.
 const PROGRAM: &str = r#"#include <cooperative_groups.h>
 #include <cstdio>
 __global__ void kernel(float *values, int *count, int n) {
@@ -42,11 +43,11 @@ pub enum CheckFailure {
         step: &'static str,
         source: std::io::Error,
     },
-    /// A signal killed a tool, which says nothing about the tool.
+    /// A signal killed a tool, so the check is inconclusive.
     #[error("{step} failed: the command was killed by signal {signal}; try again")]
-    Ended { step: &'static str, signal: i32 },
+    Killed { step: &'static str, signal: i32 },
     #[error("{0}")]
-    Remembered(String),
+    Cached(String),
 }
 
 /// Compiles a small CUDA program for sm_90 and the host, packs it and links it with the shared runtime; takes about
@@ -84,14 +85,14 @@ pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
 }
 
 fn run(step: &'static str, command: &mut Command) -> Result<(), CheckFailure> {
-    // In its own process group: Ctrl-C must not kill a command whose result is cached.
+    // The command gets its own process group, since Ctrl-C must not kill a command whose result is cached.
     let output = command.process_group(0).output();
     let output = output.map_err(|source| CheckFailure::Io { step, source })?;
     if output.status.success() {
         return Ok(());
     }
     if let Some(signal) = output.status.signal() {
-        return Err(CheckFailure::Ended { step, signal });
+        return Err(CheckFailure::Killed { step, signal });
     }
     let text = [output.stderr, output.stdout].concat();
     let text = String::from_utf8_lossy(&text);
@@ -104,24 +105,24 @@ fn run(step: &'static str, command: &mut Command) -> Result<(), CheckFailure> {
     })
 }
 
-/// Runs [`compile`], and caches the result per pair of compiler and toolkit.
-pub(crate) fn accepted(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
-    let Some(memory) = cache.map(|cache| cache.join("toolkits").join(key(llvm, cuda))) else {
+/// Runs [`compile`] and caches its result for each pair of compiler and toolkit.
+pub(crate) fn cached(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
+    let Some(record) = cache.map(|cache| cache.join("toolkits").join(key(llvm, cuda))) else {
         return compile(llvm, cuda);
     };
-    match std::fs::read_to_string(&memory) {
+    match std::fs::read_to_string(&record) {
         Ok(text) if text.is_empty() => return Ok(()),
-        Ok(text) => return Err(CheckFailure::Remembered(text)),
+        Ok(text) => return Err(CheckFailure::Cached(text)),
         Err(_) => {}
     }
     let result = compile(llvm, cuda);
     let text = match &result {
         Ok(()) => String::new(),
-        Err(CheckFailure::Io { .. } | CheckFailure::Ended { .. }) => return result,
+        Err(CheckFailure::Io { .. } | CheckFailure::Killed { .. }) => return result,
         Err(failure) => failure.to_string(),
     };
     // An empty file means success. If it cannot be written, the check runs again at the next start.
-    let _ = replace_file(&memory, |file| file.write_all(text.as_bytes()));
+    let _ = replace_file(&record, |file| file.write_all(text.as_bytes()));
     result
 }
 
@@ -130,9 +131,9 @@ fn key(llvm: &Llvm, cuda: &Cuda) -> String {
     let mut key = KeyHasher::new(PROGRAM);
     key.list([&llvm.prefix, &cuda.root, &cuda.include])
         .text(&format!("{} {}", llvm.version, cuda.version));
-    let of_llvm = ["clang++", "llc"].map(|name| llvm.tool(name));
-    let of_cuda = [&cuda.ptxas, &cuda.fatbinary, &cuda.cudart, &cuda.libdevice];
-    for file in of_llvm.iter().chain(of_cuda) {
+    let llvm_tools = ["clang++", "llc"].map(|name| llvm.tool(name));
+    let cuda_files = [&cuda.ptxas, &cuda.fatbinary, &cuda.cudart, &cuda.libdevice];
+    for file in llvm_tools.iter().chain(cuda_files) {
         let changed = file.metadata().and_then(|data| data.modified()).ok();
         let since = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let nanoseconds = since.map_or(0, |since| since.as_nanos());

@@ -28,8 +28,8 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// Returns the newest tested PTX version that this `ptxas` accepts, in the form that `llc -mattr=+…` takes, such as
-    /// `ptx88`. Source: the release history in NVIDIA's PTX ISA manual.
+    /// Returns the newest tested PTX version that this `ptxas` accepts, in the form that `llc -mattr=+…` accepts, such
+    /// as `ptx88`. Source: the release history in NVIDIA's PTX ISA manual.
     pub fn ptx_feature(&self) -> &'static str {
         match (self.version.major, self.version.minor) {
             (..12, _) | (12, 0) => "ptx80",
@@ -45,13 +45,13 @@ impl Cuda {
     }
 }
 
-/// Searches only [`variable::CUDA`] if it is set, otherwise `CUDA_PATH`, `CUDA_HOME`, the usual folders, and finally the
-/// wheels in the cache. An installed toolkit must also compile a small program with the Clang in `llvm`, if any; rejected
-/// toolkits are added to `left_aside`, each with the reason.
+/// Searches only [`variable::CUDA`] if it is set, otherwise `CUDA_PATH`, `CUDA_HOME`, the usual folders, and finally
+/// the wheels in the cache. An installed toolkit must also compile a small program with the Clang in `llvm`, if any;
+/// rejected toolkits are added to `rejected`, each with the reason.
 pub(crate) fn locate(
     search: &Search,
     llvm: Option<&Llvm>,
-    left_aside: &mut Vec<String>,
+    rejected: &mut Vec<String>,
 ) -> Result<Cuda, Vec<MissingTool>> {
     let missing = |name: &str, why, hint: &str| {
         let (name, hint) = (name.to_owned(), hint.to_owned());
@@ -68,12 +68,12 @@ pub(crate) fn locate(
     for root in installed(search) {
         match usable(search, &root, llvm) {
             Ok(cuda) => return Ok(cuda),
-            Err(why) => left_aside.push(why.to_string()),
+            Err(why) => rejected.push(why.to_string()),
         }
     }
     let merged = wheels::folder(search).and_then(|folder| wheels::examine(&folder));
     merged.map_err(|why| {
-        let why = [&left_aside[..], &[why.to_string()]].concat().join("; ");
+        let why = [&rejected[..], &[why.to_string()]].concat().join("; ");
         let hint = "run `superstep setup` (in the repository, `cargo xtask setup`)";
         missing("CUDA compiler and runtime", why, hint)
     })
@@ -91,9 +91,9 @@ fn installed(search: &Search) -> Vec<PathBuf> {
 fn usable(search: &Search, root: &Path, llvm: Option<&Llvm>) -> Result<Cuda, ToolkitError> {
     let cuda = toolkit::examine(root)?;
     if let Some(llvm) = llvm {
-        let accepted = check::accepted(search.cache_dir().as_deref(), llvm, &cuda);
+        let checked = check::cached(search.cache_dir().as_deref(), llvm, &cuda);
         let root = root.to_owned();
-        accepted.map_err(|failure| ToolkitError::Check { root, failure })?;
+        checked.map_err(|failure| ToolkitError::Check { root, failure })?;
     }
     Ok(cuda)
 }

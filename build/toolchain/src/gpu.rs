@@ -1,6 +1,7 @@
 //! Detects the driver and the GPUs of this machine with the driver library, which is loaded at run time.
 //!
-//! libcuda is never linked, so that everything builds and starts on a machine without a driver; [`Gpus::problem`] then says so.
+//! libcuda is never linked, so that everything builds and starts on a machine without a driver; on such a machine,
+//! [`Gpus::problem`] reports the missing driver.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fmt;
@@ -87,8 +88,8 @@ struct Api(Library);
 
 impl Api {
     fn load() -> Result<Api, DriverError> {
-        // SAFETY: loading runs the library's initialisers; libcuda is meant to be loaded this way and imposes no conditions
-        // on the loading process.
+        // SAFETY: loading runs the library's initialisers; libcuda is meant to be loaded this way and imposes no
+        // conditions on the loading process.
         let library = unsafe { Library::new("libcuda.so.1") };
         library.map(Api).map_err(DriverError::NoDriver)
     }
@@ -114,7 +115,7 @@ impl Api {
     }
 
     fn devices(&self) -> Result<Vec<Device>, DriverError> {
-        // SAFETY: cuda.h's types; cuInit takes flags, which must be 0, and may be called at any time.
+        // SAFETY: cuda.h's types; cuInit takes flags, which must be 0, and can be called at any time.
         unsafe { call!(self.cuInit(0 => c_uint)) }?;
         let mut count: c_int = 0;
         // SAFETY: cuda.h's types; the driver is initialised, and one int is written through a valid pointer.
@@ -125,7 +126,8 @@ impl Api {
     fn device(&self, ordinal: c_int) -> Result<Device, DriverError> {
         let (mut device, mut memory_bytes): (c_int, usize) = (0, 0);
         let mut name: [c_char; 256] = [0; 256];
-        // SAFETY: cuda.h's types; one int is written through a valid pointer. A driver that is not initialised returns an error.
+        // SAFETY: cuda.h's types; one int is written through a valid pointer. A driver that is not initialised returns
+        // an error.
         unsafe { call!(self.cuDeviceGet(&mut device => *mut c_int, ordinal => c_int)) }?;
         let attribute = |which: c_int| -> Result<u32, DriverError> {
             let mut value: c_int = 0;

@@ -1,4 +1,4 @@
-//! Installs what is missing: packages first, since checking a toolkit needs a compiler.
+//! Installs missing tools: packages first, since checking a toolkit requires a compiler.
 
 use crate::variable;
 use thiserror::Error;
@@ -52,8 +52,8 @@ fn with_cuda(search: &Search, llvm: Llvm, progress: Progress) -> Result<Toolchai
             locate_cuda().map_err(|tools| Missing { tools })?
         }
     };
-    progress("checking the tools on a small CUDA program");
-    check::accepted(search.cache_dir().as_deref(), &llvm, &cuda)?;
+    progress("checking the tools by compiling a small CUDA program");
+    check::cached(search.cache_dir().as_deref(), &llvm, &cuda)?;
     Ok(Toolchain { llvm, cuda })
 }
 

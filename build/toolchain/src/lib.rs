@@ -1,5 +1,5 @@
-//! Finds, checks and installs Clang and LLVM 22 from the distribution's packages, and the CUDA compiler components from an
-//! installed toolkit or from pinned wheels in a per-user cache.
+//! Finds, checks and installs Clang and LLVM 22 from the distribution's packages, and the CUDA compiler components from
+//! an installed toolkit or from pinned wheels in a per-user cache.
 
 pub mod check;
 pub mod gpu;
@@ -27,7 +27,7 @@ pub use packages::{PackageError, all_to_run as all_packages_to_run, install as i
 pub use search::{Purpose, Search};
 pub use version::{Version, VersionError};
 
-/// Receives one line per long step.
+/// Called with a line of text for each long step.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +41,13 @@ impl Toolchain {
         Survey::here(Purpose::Run).toolchain()
     }
 
-    /// Like [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA components are missing and the
-    /// user named no toolkit.
+    /// Like [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA components are missing and
+    /// the user named no toolkit.
     pub fn locate_or_fetch(progress: Progress) -> Result<Toolchain, InstallError> {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }
 
-    /// Installs what is missing for `purpose`: packages as root or with passwordless sudo, wheels with pip.
+    /// Installs the tools missing for `purpose`: packages as root or with passwordless sudo, wheels with pip.
     pub fn install(purpose: Purpose, progress: Progress) -> Result<Toolchain, InstallError> {
         install::install(&Search::from_environment(purpose), progress)
     }
@@ -62,9 +62,9 @@ impl Toolchain {
 pub struct Survey {
     pub llvm: Result<Llvm, Vec<MissingTool>>,
     pub cuda: Result<Cuda, Vec<MissingTool>>,
-    /// Installed toolkits that are not used, each with the reason. Empty if [`variable::CUDA`] names one, since no others
-    /// are tried then.
-    pub left_aside: Vec<String>,
+    /// Installed toolkits that are not used, each with the reason. Empty if [`variable::CUDA`] names a toolkit, since
+    /// in that case no others are tried.
+    pub rejected: Vec<String>,
 }
 
 impl Survey {
@@ -74,12 +74,12 @@ impl Survey {
 
     pub fn of(search: &Search) -> Survey {
         let llvm = llvm::locate(search);
-        let mut left_aside = Vec::new();
-        let cuda = cuda::locate(search, llvm.as_ref().ok(), &mut left_aside);
+        let mut rejected = Vec::new();
+        let cuda = cuda::locate(search, llvm.as_ref().ok(), &mut rejected);
         Survey {
             llvm,
             cuda,
-            left_aside,
+            rejected,
         }
     }
 

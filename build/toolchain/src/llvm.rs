@@ -11,7 +11,7 @@ use crate::version::{self, Version};
 
 pub const LLVM_MAJOR: u32 = 22;
 
-/// The variable that gives llvm-sys LLVM's prefix when `instrument` is built.
+/// Environment variable that tells llvm-sys the prefix of LLVM when `instrument` is built.
 pub const LLVM_PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl Llvm {
     }
 }
 
-/// Searches only [`variable::LLVM`] if it is set, otherwise the usual prefixes, `LLVM_SYS_221_PREFIX`, and `llvm-config-22`
-/// or `llvm-config` in `PATH`.
+/// Searches only [`variable::LLVM`] if it is set, otherwise the usual prefixes, `LLVM_SYS_221_PREFIX`, and
+/// `llvm-config-22` or `llvm-config` in `PATH`.
 pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
     let with_hint = |mut tools: Vec<MissingTool>, hint: &str| {
         (tools.iter_mut()).for_each(|tool| tool.hint = hint.to_owned());
@@ -54,10 +54,10 @@ pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
             Err(tools) => failures.push(tools),
         }
     }
-    let nearest = failures.into_iter().min_by_key(Vec::len);
-    let none = missing("clang and LLVM 22", "no LLVM 22 in the usual places");
-    let hint = packages::line_for(&packages::needed(search.purpose));
-    Err(with_hint(nearest.unwrap_or_else(|| vec![none]), &hint))
+    let closest = failures.into_iter().min_by_key(Vec::len);
+    let llvm = missing("clang and LLVM 22", "no LLVM 22 in the usual places");
+    let hint = packages::install_commands(&packages::needed(search.purpose));
+    Err(with_hint(closest.unwrap_or_else(|| vec![llvm]), &hint))
 }
 
 fn candidates(search: &Search) -> Vec<PathBuf> {
@@ -94,8 +94,8 @@ fn missing(name: &str, why: impl Into<String>) -> MissingTool {
     }
 }
 
-/// Checks one prefix. Only `clang++` and `llc` are queried for their versions: they are in different packages, and running
-/// all tools at every start would take longer than some compilations.
+/// Checks one prefix. Only `clang++` and `llc` are queried for their versions: they are in different packages, and
+/// running all tools at every start would take longer than some compilations.
 fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     let mut problems = Vec::new();
     for name in Llvm::TOOLS.into_iter().chain(["llvm-config"]) {
@@ -113,7 +113,7 @@ fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let version_of = |name| right_version(name, &prefix.join("bin").join(name));
+    let version_of = |name| check_version(name, &prefix.join("bin").join(name));
     let version = version_of("clang++").and_then(|version| version_of("llc").map(|_| version));
     Ok(Llvm {
         prefix: prefix.to_owned(),
@@ -121,9 +121,9 @@ fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     })
 }
 
-fn right_version(name: &str, tool: &Path) -> Result<Version, MissingTool> {
+fn check_version(name: &str, tool: &Path) -> Result<Version, MissingTool> {
     let version =
-        version::ask(tool, "version ").map_err(|error| missing(name, error.to_string()))?;
+        version::query(tool, "version ").map_err(|error| missing(name, error.to_string()))?;
     if version.major != LLVM_MAJOR {
         let tool = tool.display();
         let why = format!("{tool} is version {version}, but {LLVM_MAJOR} is needed");

@@ -18,11 +18,11 @@ pub struct Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "failed to find the tools to compile CUDA programs:")?;
-        for of_package in self.tools.chunk_by(|tool, next| tool.hint == next.hint) {
-            for tool in of_package {
+        for group in self.tools.chunk_by(|tool, next| tool.hint == next.hint) {
+            for tool in group {
                 write!(f, "\n  {}: {}", tool.name, tool.why)?;
             }
-            write!(f, "\n    to fix: {}", of_package[0].hint)?;
+            write!(f, "\n    to fix: {}", group[0].hint)?;
         }
         Ok(())
     }

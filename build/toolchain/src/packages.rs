@@ -1,4 +1,4 @@
-//! Lists the distribution packages that are needed, and installs them if this process has the rights.
+//! Lists the required distribution packages, and installs them if this process has the privileges.
 
 use crate::variable::LLVM;
 use std::process::{Command, Output};
@@ -49,7 +49,7 @@ pub enum PackageError {
     )]
     NeedsRoot { line: String },
     #[error(
-        "failed to install packages: apt-get is not available; install {packages} by other means; for another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++"
+        "failed to install packages: apt-get is not available; install {packages} by other means; to use another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++"
     )]
     NoApt { packages: String },
     #[error(
@@ -69,12 +69,12 @@ pub enum PackageError {
     },
 }
 
-/// Returns the commands that install `packages`, preceded by those that add LLVM's own package source if the distribution's
-/// sources are known to lack Clang 22.
-pub(crate) fn line_for(packages: &[&str]) -> String {
+/// Returns the commands that install `packages`, preceded by those that add LLVM's own package source if the
+/// distribution's sources are known to lack Clang 22.
+pub(crate) fn install_commands(packages: &[&str]) -> String {
     let install = format!("{INSTALL} {}", packages.join(" "));
     if packages.contains(&"clang-22") && lacks("clang-22") {
-        format!("{}\n  {install}", add_llvms_source())
+        format!("{}\n  {install}", add_llvm_source())
     } else {
         install
     }
@@ -83,7 +83,7 @@ pub(crate) fn line_for(packages: &[&str]) -> String {
 const INSTALL: &str = "sudo apt-get update && sudo apt-get install -y --no-install-recommends";
 
 /// Returns the commands that add the LLVM project's packages (apt.llvm.org) for this release of the distribution.
-fn add_llvms_source() -> String {
+fn add_llvm_source() -> String {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = codename(&release).unwrap_or("RELEASE");
     format!(
@@ -128,11 +128,12 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
     } else if runs("sudo", &["-n", "true"]) {
         &["sudo", "-n"]
     } else {
-        let line = line_for(packages);
+        let line = install_commands(packages);
         return Err(PackageError::NeedsRoot { line });
     };
     progress("reading the package lists (apt-get update)");
-    // An unreachable extra source makes `update` fail although the existing lists may be enough; only `install` decides.
+    // An unreachable extra source makes `update` fail although the existing lists may be enough; only `install`
+    // decides.
     if let Err(problem) = apt_get(prefix, &["update"]) {
         progress(&format!(
             "apt-get update failed, continuing with the existing lists: {problem}"
@@ -141,11 +142,11 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
     progress(&format!("installing {}", packages.join(" ")));
     let arguments = [&["install", "-y", "--no-install-recommends"], packages].concat();
     apt_get(prefix, &arguments).map_err(|error| {
-        let mut of_llvm = packages.iter().filter(|package| package.contains("-22"));
-        match of_llvm.find(|package| lacks(package)) {
+        let mut llvm_packages = packages.iter().filter(|package| package.contains("-22"));
+        match llvm_packages.find(|package| lacks(package)) {
             Some(package) => PackageError::NoLlvm {
                 package: (*package).to_owned(),
-                line: add_llvms_source(),
+                line: add_llvm_source(),
             },
             None => error,
         }
@@ -153,7 +154,7 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
 }
 
 fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
-    // `env` because sudo drops the caller's variables; the lock's timeout lets another installation finish first.
+    // `env` because sudo drops the caller's variables; the lock's timeout gives another installation time to finish.
     let fixed = "env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300";
     let fixed: Vec<&str> = fixed.split(' ').collect();
     let words = [prefix, &fixed, arguments].concat();
@@ -170,7 +171,7 @@ fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
     })
 }
 
-/// Returns the end of a failed command's output, which usually says why.
+/// Returns the end of a failed command's output, which usually contains the reason.
 pub(crate) fn last_lines(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr].concat();
     let text = String::from_utf8_lossy(&text);

@@ -21,10 +21,10 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// Reads the numbers that directly follow `marker` in `text`, for example `version 22.1.8` after `"version "`.
+    /// Parses the numbers that directly follow `marker` in `text`, such as `22.1.8` after the marker `"version "`.
     pub(crate) fn after(text: &str, marker: &str) -> Option<Version> {
-        let mut places = text.match_indices(marker);
-        places.find_map(|(at, _)| {
+        let mut matches = text.match_indices(marker);
+        matches.find_map(|(at, _)| {
             let rest = &text[at + marker.len()..];
             let numbers = rest
                 .split(|c: char| !c.is_ascii_digit() && c != '.')
@@ -77,7 +77,7 @@ fn run_when_free(command: &mut Command) -> io::Result<Output> {
     command.output()
 }
 
-pub(crate) fn ask(tool: &Path, marker: &str) -> Result<Version, VersionError> {
+pub(crate) fn query(tool: &Path, marker: &str) -> Result<Version, VersionError> {
     let text = version_text(tool)?;
     Version::after(&text, marker).ok_or_else(|| VersionError::NoVersion {
         tool: tool.to_owned(),

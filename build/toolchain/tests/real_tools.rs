@@ -1,7 +1,8 @@
-//! Tests the tools on this machine, if there are any: they must compile, pack and link a CUDA program, and ptxas must behave
-//! as the build expects.
+//! Tests the tools on this machine, if there are any: they must compile, pack and link a CUDA program, and ptxas must
+//! behave as the build expects.
 //!
-//! Without the tools, the tests print the reason and are skipped; `SUPERSTEP_REQUIRE_TOOLS=1` turns that into a failure.
+//! Without the tools, the tests print the reason and are skipped; `SUPERSTEP_REQUIRE_TOOLS=1` turns that into a
+//! failure.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +31,7 @@ fn the_installed_tools_compile_a_cuda_program() {
     check::compile(&toolchain.llvm, &toolchain.cuda).unwrap();
 }
 
-/// Returns the binary for a kernel with a pointer parameter and this body.
+/// Returns the binary of a kernel with a pointer parameter and the given body.
 fn assembled(toolchain: &Toolchain, folder: &Path, body: &str, options: &[&str]) -> Vec<u8> {
     let (ptx, cubin) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
     let text = format!(
@@ -46,8 +47,8 @@ fn assembled(toolchain: &Toolchain, folder: &Path, body: &str, options: &[&str])
         .args([&ptx, Path::new("-o"), &cubin])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     std::fs::read(&cubin).unwrap()
 }
 
@@ -73,8 +74,8 @@ fn ptxas_detects_kernels_whose_lanes_wait_for_each_other() {
         ("turn", turn, true),
         ("sum", sum, false),
     ] {
-        let [usual, without] =
-            [&[][..], &["-noFwdPrg"]].map(|it| assembled(&toolchain, folder.path(), body, it));
-        assert_eq!(usual != without, waits, "{name}");
+        let [default, without] = [&[][..], &["-noFwdPrg"]]
+            .map(|options| assembled(&toolchain, folder.path(), body, options));
+        assert_eq!(default != without, waits, "{name}");
     }
 }

@@ -8,7 +8,7 @@ class StopWatchInterface {
   public:
     void start() { begin = std::chrono::steady_clock::now(); running = true; }
     void stop() {
-        total += part();
+        total += running_time();
         sections += running ? 1 : 0;
         running = false;
     }
@@ -17,11 +17,11 @@ class StopWatchInterface {
         sections = 0;
         begin = std::chrono::steady_clock::now();
     }
-    float time() const { return total + part(); }
+    float time() const { return total + running_time(); }
     float average() const { return sections > 0 ? total / sections : 0; }
 
   private:
-    float part() const {
+    float running_time() const {
         return running ? std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - begin).count() : 0;
     }
     std::chrono::steady_clock::time_point begin{};

@@ -41,7 +41,7 @@ pub struct PatternArgs {
     /// Benchmarks to run: globs, `regex:EXPR`, `@GROUP`, comma-separated.
     #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
-    /// Leave out benchmarks that match one of these patterns.
+    /// Exclude benchmarks that match one of these patterns.
     #[arg(long, value_name = "PATTERNS")]
     exclude: Vec<String>,
 }
@@ -76,19 +76,19 @@ pub struct BuildArgs {
     /// Backend that runs the kernels.
     #[arg(long, default_value = "auto", hide_default_value = true, value_parser = value::backend())]
     pub backend: BackendChoice,
-    /// GPU architectures to compile for, comma-separated; also `-arch=sm_90`. PTX for the lowest is always included [default: sm_90,
-    /// and this machine's GPU if it is newer; only this machine's GPU if it is older].
+    /// GPU architectures to compile for, comma-separated; also `-arch=sm_90`. PTX for the lowest is always included
+    /// [default: sm_90, and this machine's GPU if it is newer; only this machine's GPU if it is older].
     #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
     pub gpu_arch: Vec<u32>,
     /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     pub strict: bool,
-    /// Accept inline PTX whose accesses cannot be determined from its text. It is not traced; the results report how much
-    /// there is.
+    /// Accept inline PTX whose accesses cannot be determined from its text. It is not traced; the results report how
+    /// much there is.
     #[arg(long)]
     pub allow_opaque_asm: bool,
-    /// Also build each program with nvcc, on the machine that runs it, and compare what the untraced program prints and writes (CUDA
-    /// backend).
+    /// Also build each program with nvcc, on the machine that runs it, and compare what the untraced program prints and
+    /// writes (CUDA backend).
     #[arg(long)]
     pub nvcc: bool,
     /// Number of parallel compilations [default: one per core].
@@ -107,7 +107,8 @@ pub struct ExecuteArgs {
     /// Time limit for each run, in seconds [default: the manifest's].
     #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
     pub timeout: Option<Duration>,
-    /// Memory limit for each run of a program, for example 8GiB [default: the manifest's, or nine tenths of the machine's].
+    /// Memory limit for each run of a program, for example 8GiB [default: the manifest's, or nine tenths of the
+    /// machine's].
     #[arg(long, value_name = "SIZE")]
     pub program_memory: Option<ByteSize>,
     /// Number of threads for the CPU backend [default: one per core].
@@ -166,10 +167,10 @@ impl InSituArgs {
 }
 
 pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
-    // In situ has its own option.
+    // `in-situ` has its own option.
     let recording = Protocol::ALL
         .into_iter()
-        .filter(|one| *one != Protocol::InSitu);
+        .filter(|protocol| *protocol != Protocol::InSitu);
     PossibleValuesParser::new(recording.map(Protocol::name))
         .try_map(|name| name.parse::<Protocol>())
 }

@@ -46,7 +46,7 @@ impl ProgramArgs {
         let program = self.program.as_deref().unwrap_or(Path::new(""));
         let name = program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
-        // A single word is rather a misspelt suite than a missing file.
+        // A single word is more likely a misspelt suite than a missing file.
         let is_word = !program.exists() && !name.contains(['.', '/']);
         let is_suite = !program.is_file() && (manifest.is_file() || is_word);
         if is_suite || session.bundle.is_some() {
@@ -66,16 +66,16 @@ pub fn one_program(
 ) -> Result<ChosenPrograms, Failure> {
     match is_manifest(program) {
         true => from_manifest(program, source, size),
-        false => alone(source.suite(program)?),
+        false => with_default_size(source.suite(program)?),
     }
 }
 
 /// Returns the program for a command given after `--` that starts executables.
 pub fn command(source: &SourceArgs) -> Result<ChosenPrograms, Failure> {
-    alone(source.suite_of_command()?)
+    with_default_size(source.suite_of_command()?)
 }
 
-fn alone(suite: Suite) -> Result<ChosenPrograms, Failure> {
+fn with_default_size(suite: Suite) -> Result<ChosenPrograms, Failure> {
     let choice = ProgramChoice::one(suite.name.clone(), suite.default_size.clone())?;
     Ok(ChosenPrograms { suite, choice })
 }
@@ -90,7 +90,7 @@ fn from_manifest(
     source: &SourceArgs,
     size: Option<String>,
 ) -> Result<ChosenPrograms, Failure> {
-    if source.any() {
+    if source.has_any() {
         bail!(
             Usage,
             "failed to use the arguments: a manifest has its own files and arguments; choose one of its sizes with --size"

@@ -29,11 +29,12 @@ pub struct ReportedRunArgs {
     pub execute: ExecuteArgs,
     #[command(flatten)]
     pub in_situ: InSituArgs,
-    /// Count transfers between blocks of N consecutive CTAs, for grids with too many pairs of CTAs for the GPU's memory; N
-    /// is a power of two.
+    /// Count transfers between blocks of N consecutive CTAs, for grids with too many pairs of CTAs for the GPU's
+    /// memory; N is a power of two.
     #[arg(long, value_name = "N", requires = "in_situ", help_heading = "In situ")]
     cta_blocks: Option<CtaBlocks>,
-    /// Limit for shadow memory on each GPU, for example 20GiB [default: what the program leaves free, minus 1/64 of the GPU's memory].
+    /// Limit for shadow memory on each GPU, for example 20GiB [default: what the program leaves free, minus 1/64 of the
+    /// GPU's memory].
     #[arg(
         long,
         value_name = "SIZE",
@@ -41,10 +42,10 @@ pub struct ReportedRunArgs {
         help_heading = "In situ"
     )]
     shadow_memory: Option<ByteSize>,
-    /// Fail with exit code 12 on warnings, or on those of these checks.
+    /// Fail with exit code 12 on warnings, or only on those from these checks.
     ///
-    /// The checks, separated by commas: counts-equal, in-situ-equal, initialised-reads, inside-allocations, kernel-launches, nvcc-build,
-    /// output-equal, shared-memory.
+    /// The checks, separated by commas: counts-equal, in-situ-equal, initialised-reads, inside-allocations,
+    /// kernel-launches, nvcc-build, output-equal, shared-memory.
     #[arg(
         long,
         value_name = "CHECKS",
@@ -69,7 +70,7 @@ impl ReportedRunArgs {
         if in_situ && self.analysis.matching != Matching::Bytes {
             bail!(
                 Usage,
-                "failed to match addresses in situ: that needs a trace; leave out --in-situ or --match"
+                "failed to match addresses in situ: that needs a trace; remove --in-situ or --match"
             );
         }
         let mut execution = self.execute.execution(session)?;
@@ -104,13 +105,13 @@ impl ReportedRunArgs {
         }
         let failed = |status| status == Status::Failed;
         let fails = |check: &Check| {
-            let named = self.fail_on_warning.as_ref().filter(|_| check.warning);
-            named.is_some_and(|named| named.is_empty() || named.contains(&check.check))
+            let names = self.fail_on_warning.as_ref().filter(|_| check.warning);
+            names.is_some_and(|names| names.is_empty() || names.contains(&check.check))
         };
-        let mut checks = (summary.benchmarks.iter()).flat_map(|one| &one.verification);
+        let mut checks = (summary.benchmarks.iter()).flat_map(|entry| &entry.verification);
         let code = if interrupt::requested() {
             exit_code::INTERRUPTED
-        } else if summary.benchmarks.iter().any(|one| failed(one.status)) {
+        } else if summary.benchmarks.iter().any(|entry| failed(entry.status)) {
             exit_code::BENCHMARK_FAILED
         } else if checks.any(fails) {
             exit_code::WARNING
@@ -132,8 +133,8 @@ fn print(summary: &RunSummary, folder: &RunFolder, color: ColorChoice) -> std::i
             "kernel time, registers and occupancy, untraced > traced:\n{table}\n"
         )?;
     }
-    if let [only] = &summary.benchmarks[..] {
-        return writeln!(out, "{}", card(summary, only, folder, color));
+    if let [benchmark] = &summary.benchmarks[..] {
+        return writeln!(out, "{}", card(summary, benchmark, folder, color));
     }
     writeln!(out, "{}\n", summary_table(summary, color, width))?;
     for line in note_lines(summary) {

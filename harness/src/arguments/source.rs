@@ -48,8 +48,8 @@ pub struct SourceArgs {
     library: Vec<String>,
     /// Compiler flag; -O3, -g, -std=c++20 and -arch=sm_90 work as in nvcc.
     ///
-    /// For example `--flag=-funroll-loops`. Like nvcc's, -O and -g are for host code; device code is always optimised and has line
-    /// numbers.
+    /// For example `--flag=-funroll-loops`. Like nvcc's, -O and -g are for host code; device code is always optimised
+    /// and has line numbers.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     flag: Vec<String>,
     /// Flag for compiling host code.
@@ -60,8 +60,8 @@ pub struct SourceArgs {
     link_flag: Vec<String>,
     /// File or folder that the program reads.
     ///
-    /// It is copied into the folder in which the program runs: to the same place if the path is relative, or under its last
-    /// component if it is absolute or contains `..`.
+    /// It is copied into the folder in which the program runs: to the same place if the path is relative, or under its
+    /// last component if it is absolute or contains `..`.
     #[arg(long, value_name = "PATH")]
     input: Vec<PathBuf>,
     /// Exit code of a successful run [default: 0].
@@ -75,7 +75,7 @@ pub struct SourceArgs {
     nondeterministic: bool,
 }
 
-/// Spells nvcc's flags as the options of [`SourceArgs`] and `--gpu-arch`, up to `--`.
+/// Converts nvcc's flags to options of [`SourceArgs`] and to `--gpu-arch`, up to `--`.
 pub fn without_nvcc_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut result: Vec<OsString> = Vec::new();
     let (mut is_ours, mut is_value) = (true, false);
@@ -86,7 +86,7 @@ pub fn without_nvcc_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString
         match text.split('=').next() {
             Some("-std") if is_option => result.push(format!("--flag={text}").into()),
             Some("-arch") if is_option => result.push(text.replacen("-", "--gpu-", 1).into()),
-            // Line numbers are always there.
+            // Line numbers are always included.
             Some("-lineinfo") if is_option => {}
             Some(flag) if is_option && (flag == "-g" || flag.starts_with("-O")) => {
                 result.push(format!("--host-flag={text}").into());
@@ -108,18 +108,18 @@ impl SourceArgs {
         }
     }
 
-    /// Returns whether any option is given that a manifest has a key for.
-    pub fn any(&self) -> bool {
+    /// Returns whether any option was given for which a manifest has a key.
+    pub fn has_any(&self) -> bool {
         let lists = [&self.more, &self.with, &self.input];
         lists.iter().any(|list| !list.is_empty())
             || !self.args.is_empty()
-            || self.of_compilation().iter().any(|(_, is_given)| *is_given)
+            || self.build_options().iter().any(|(_, is_given)| *is_given)
             || self.exit_code.is_some()
             || !self.volatile_lines.is_empty()
             || self.nondeterministic
     }
 
-    fn of_compilation(&self) -> [(&'static str, bool); 7] {
+    fn build_options(&self) -> [(&'static str, bool); 7] {
         [
             ("--include", !self.include.is_empty()),
             ("--define", !self.define.is_empty()),
@@ -138,15 +138,15 @@ impl SourceArgs {
                 "each run starts in a new folder: name the files that the program reads with --input, put its arguments after `--`, and give the exit code of a successful run with --exit-code",
             ),
             FailureKind::Verification => Some(
-                "--volatile-lines leaves out lines of the output that differ from run to run; --nondeterministic is for a program whose accesses differ",
+                "--volatile-lines excludes output lines that differ from run to run; --nondeterministic is for programs whose accesses differ",
             ),
             _ => None,
         }
     }
 
     /// Fails if compiler options are given for a program that is already built.
-    fn no_compilation(&self, program: &Path) -> Result<(), Failure> {
-        match self.of_compilation().iter().find(|(_, is_given)| *is_given) {
+    fn refuse_compiler_options(&self, program: &Path) -> Result<(), Failure> {
+        match self.build_options().iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => bail!(
                 Usage,
                 "{option} is a compiler option, but {} is already built; add the option to the project's build, or name the CUDA file",
@@ -166,7 +166,7 @@ impl SourceArgs {
             units.push(unit(&folder, &self.absolute(file)?, false)?);
         }
         if units[0].language == Language::Built {
-            self.no_compilation(program)?;
+            self.refuse_compiler_options(program)?;
         }
         let include = (self.include.iter())
             .map(|folder| self.absolute(folder))
@@ -237,10 +237,10 @@ impl SourceArgs {
             let Ok(metadata) = path.metadata() else {
                 continue;
             };
-            let may_start = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
-            let is_program = may_start && is_elf(&path);
+            let is_executable = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
+            let is_program = is_executable && is_elf(&path);
             // A script named without a folder is looked up in PATH.
-            if is_program || may_start && path.components().count() > 1 {
+            if is_program || is_executable && path.components().count() > 1 {
                 let path = self.absolute(&path)?;
                 *word = path.display().to_string();
                 with.extend(is_program.then_some(path));
@@ -248,12 +248,12 @@ impl SourceArgs {
         }
         let first = with.first().map_or(Path::new(&words[0]), PathBuf::as_path);
         let (name, folder) = (name_of(first), first.parent().map(Path::to_owned));
-        let like = Self {
+        let source = Self {
             args: words,
             with,
             ..self.clone()
         };
-        let mut suite = like.suite(Path::new(STARTER))?;
+        let mut suite = source.suite(Path::new(STARTER))?;
         for benchmark in &mut suite.benchmarks {
             for unit in &mut benchmark.translation_units {
                 unit.file = suite.folder.join(&unit.file);
@@ -287,8 +287,8 @@ impl SourceArgs {
         for path in &self.input {
             let from = self.absolute(path)?;
             let parts = || (path.components()).filter(|part| *part != Component::CurDir);
-            let stays = parts().all(|part| matches!(part, Component::Normal(_)));
-            let to: PathBuf = match stays {
+            let is_inside = parts().all(|part| matches!(part, Component::Normal(_)));
+            let to: PathBuf = match is_inside {
                 true => parts().collect(),
                 false => from.file_name().map(PathBuf::from).unwrap_or_default(),
             };
@@ -327,15 +327,16 @@ fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failur
 /// Returns the program's name: the file's stem, limited to characters that paths and globs accept.
 fn name_of(file: &Path) -> String {
     let stem = (file.file_stem()).map_or_else(Default::default, OsStr::to_string_lossy);
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
-    let name = stem.replace(|letter| !plain(letter), "_");
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
+    let name = stem.replace(|letter| !is_plain(letter), "_");
     match name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) {
         true => name,
         false => format!("program{name}"),
     }
 }
 
-/// Returns a translation unit, relative to `folder` if inside it. The `first` one is compiled as CUDA even if it is a C or C++ file.
+/// Returns a translation unit, relative to `folder` if it is inside that. The `first` one is compiled as CUDA even if
+/// it is a C or C++ file.
 fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
     let language = match file.extension().and_then(OsStr::to_str) {
         Some("cu") => Language::Cuda,
@@ -361,7 +362,8 @@ pub fn is_elf(file: &Path) -> bool {
     read.is_ok() && start == *b"\x7fELF"
 }
 
-/// Writes the manifests and inputs of a suite into `folder`, for a machine without a compiler. Returns the suite in `folder`.
+/// Writes the manifests and inputs of a suite into `folder`, for a machine without a compiler. Returns the suite in
+/// `folder`.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
     // YAML is a superset of JSON.
     write_json(&folder.join("suite.yaml"), suite)?;

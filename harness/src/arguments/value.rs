@@ -87,10 +87,10 @@ impl FromStr for ByteSize {
     type Err = InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let wrong = || InvalidValue::new("a size like 2GB, 512MiB or 4096", text);
+        let invalid = || InvalidValue::new("a size like 2GB, 512MiB or 4096", text);
         let at = text.find(|c: char| !c.is_ascii_digit() && c != '.');
         let (number, unit) = text.split_at(at.unwrap_or(text.len()));
-        let number: f64 = number.parse().map_err(|_| wrong())?;
+        let number: f64 = number.parse().map_err(|_| invalid())?;
         let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
             "" | "b" => 1.0,
             "k" | "kb" => 1e3,
@@ -100,11 +100,11 @@ impl FromStr for ByteSize {
             "kib" => 1024.0,
             "mib" => 1024.0 * 1024.0,
             "gib" => 1024.0 * 1024.0 * 1024.0,
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
         let bytes = number * factor;
         if !(1.0..1e18).contains(&bytes) {
-            return Err(wrong());
+            return Err(invalid());
         }
         Ok(ByteSize {
             bytes: bytes as u64,

@@ -40,7 +40,7 @@ pub struct BundleInfo {
     pub llvm: String,
     pub protocol: Protocol,
     pub benchmarks: Vec<String>,
-    /// nvcc's errors by benchmark, in a bundle made with `--nvcc`.
+    /// nvcc's errors by benchmark, in a bundle built with `--nvcc`.
     #[serde(default)]
     pub no_reference: BTreeMap<String, String>,
     #[serde(default)]

@@ -67,8 +67,8 @@ pub struct Parts<'a> {
     pub sizes: Vec<String>,
 }
 
-/// Writes a bundle into `folder`, which must be empty, absent, or an older bundle. Returns its size in bytes, and messages about missing
-/// files.
+/// Writes a bundle into `folder`, which must be empty, absent, or an older bundle. Returns the bundle's size in bytes,
+/// and messages about missing files.
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Failure> {
     clear(folder)?;
     binaries(folder, parts)?;
@@ -85,36 +85,36 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
 }
 
 /// Copies a program's executables (usually only one) and their start scripts.
-fn executables(folder: &Path, parts: &Parts<'_>, one: &BundledProgram<'_>) -> Result<(), Failure> {
-    let place = folder.join("programs").join(&one.benchmark.name);
-    let executables = started(one);
-    let names: Vec<String> = (0..).zip(&executables).map(placed_name).collect();
+fn executables(folder: &Path, parts: &Parts<'_>, item: &BundledProgram<'_>) -> Result<(), Failure> {
+    let place = folder.join("programs").join(&item.benchmark.name);
+    let executables = started(item);
+    let names: Vec<String> = (0..).zip(&executables).map(bundled_name).collect();
     for (name, from) in names.iter().zip(&executables) {
         copy(from, &place.join("built").join(name), None)?;
     }
     let builder = parts.session.builder()?;
-    for (name, start) in &one.executables.files {
+    for (name, start) in &item.executables.files {
         let executable = compile::started_by(start);
         let at = executables.iter().position(|other| *other == executable);
         let executable = &names[at.unwrap_or(0)];
         builder.place(start, executable, &place, name, "../../lib")?;
     }
-    if let Some(recipe) = &one.executables.recipe {
+    if let Some(recipe) = &item.executables.recipe {
         copy(recipe, &place.join(RECIPE), None)?;
     }
     Ok(())
 }
 
 /// Copies a program's source files, for the names of its arrays and the report.
-fn sources(folder: &Path, one: &BundledProgram<'_>) -> Result<(), Failure> {
-    let units = one.program.units.iter();
+fn sources(folder: &Path, item: &BundledProgram<'_>) -> Result<(), Failure> {
+    let units = item.program.units.iter();
     let built: Vec<PathBuf> = (units.filter(|unit| unit.language == Language::Built))
-        .map(|unit| one.program.folder.join(&unit.file))
+        .map(|unit| item.program.folder.join(&unit.file))
         .collect();
-    let place = folder.join("programs").join(&one.benchmark.name);
-    for file in &one.tree.files {
-        let path = one.tree.root.join(&file.path);
-        if let Ok(name) = path.strip_prefix(&one.program.folder)
+    let place = folder.join("programs").join(&item.benchmark.name);
+    for file in &item.tree.files {
+        let path = item.tree.root.join(&file.path);
+        if let Ok(name) = path.strip_prefix(&item.program.folder)
             && !built.contains(&path)
         {
             copy(&path, &place.join(SOURCES).join(name), None)?;
@@ -123,9 +123,9 @@ fn sources(folder: &Path, one: &BundledProgram<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn started(one: &BundledProgram<'_>) -> Vec<PathBuf> {
+fn started(item: &BundledProgram<'_>) -> Vec<PathBuf> {
     let mut executables: Vec<PathBuf> = Vec::new();
-    for start in one.executables.files.values() {
+    for start in item.executables.files.values() {
         let executable = compile::started_by(start);
         if !executables.contains(&executable) {
             executables.push(executable);
@@ -134,7 +134,7 @@ fn started(one: &BundledProgram<'_>) -> Vec<PathBuf> {
     executables
 }
 
-fn placed_name((number, executable): (usize, &PathBuf)) -> String {
+fn bundled_name((number, executable): (usize, &PathBuf)) -> String {
     let name = executable.file_name().unwrap_or_default().to_string_lossy();
     match number {
         0 => name.into_owned(),
@@ -150,34 +150,34 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
         let mut names = runtime.iter().filter_map(|path| path.file_name());
         names.any(|ours| ours == name)
     };
-    let mut taken: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut copied: BTreeMap<String, PathBuf> = BTreeMap::new();
     let mut take = |name: &str, path: &Path| {
         let hash = |path: &Path| hash::of_file(path).map_err(Failure::io("read", &path));
-        match taken.get(name) {
+        match copied.get(name) {
             Some(other) if hash(other)? == hash(path)? => Ok(()),
             Some(other) => bail!(
                 Usage,
-                "failed to put {} into the bundle: {} has the same name; choose programs with --only and make a bundle for each",
+                "failed to put {} into the bundle: {} has the same name; choose programs with --only, and create a bundle for each",
                 path.display(),
                 other.display()
             ),
             None => {
                 copy(path, &folder.join("lib").join(name), None)?;
-                taken.insert(name.to_owned(), path.to_owned());
+                copied.insert(name.to_owned(), path.to_owned());
                 Ok(())
             }
         }
     };
     let mut missing = BTreeSet::new();
-    let is_for_the_cpu = parts.session.build.backend == Backend::Cpu;
-    for one in &parts.programs {
-        let mut files = started(one);
-        let units = one.program.units.iter();
+    let is_cpu = parts.session.build.backend == Backend::Cpu;
+    for item in &parts.programs {
+        let mut files = started(item);
+        let units = item.program.units.iter();
         let built = units.filter(|unit| unit.language == Language::Built);
         // The units after an executable are libraries that it opens.
         for opened in built
             .skip(1)
-            .map(|unit| one.program.folder.join(&unit.file))
+            .map(|unit| item.program.folder.join(&unit.file))
         {
             let name = opened.file_name().unwrap_or_default().to_string_lossy();
             take(&name, &opened)?;
@@ -194,7 +194,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                     (Supplier::Machine, _) => continue,
                     _ if is_ours(name) => continue,
                     // The CPU runtime replaces cuBLAS.
-                    _ if library.is_blas() && is_for_the_cpu => continue,
+                    _ if library.is_blas() && is_cpu => continue,
                     (Supplier::Nvidia, _) => "it is NVIDIA's; install it on the other machine",
                     (_, None) => "the loader cannot find it; add its folder to LD_LIBRARY_PATH",
                     _ if library.name.contains('/') => {
@@ -207,7 +207,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                 };
                 missing.insert(format!(
                     "the bundle lacks the library {}, which {} needs: {why}",
-                    library.name, one.benchmark.name
+                    library.name, item.benchmark.name
                 ));
             }
         }
@@ -239,14 +239,14 @@ fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
     for probe in probes {
         let place = folder.join("probes").join(&probe.spec.name);
         copy(&probe.file, &place.join("probe.yaml"), None)?;
-        let beside = probe.file.parent().unwrap_or(Path::new("."));
+        let probe_folder = probe.file.parent().unwrap_or(Path::new("."));
         for file in std::iter::once(&probe.handler).chain(&probe.host) {
-            // Keeps the path in the YAML file unless it leads out of the probe's folder.
-            let inside = |path: &&Path| {
+            // Keeps the path in the YAML file unless it points outside the probe's folder.
+            let is_inside = |path: &&Path| {
                 let mut parts = path.components();
                 parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
             };
-            let name = file.strip_prefix(beside).ok().filter(inside);
+            let name = file.strip_prefix(probe_folder).ok().filter(is_inside);
             let name = name.unwrap_or(Path::new(file.file_name().unwrap_or_default()));
             copy(file, &place.join(name), None)?;
         }
@@ -255,7 +255,7 @@ fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
 }
 
 fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
-    let names = |one: &BundledProgram<'_>| one.benchmark.name.clone();
+    let names = |item: &BundledProgram<'_>| item.benchmark.name.clone();
     let programs = parts.programs.iter();
     let options = &parts.session.build;
     let info = BundleInfo {
@@ -268,10 +268,10 @@ fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         protocol: options.protocol,
         benchmarks: programs.clone().map(names).collect(),
         no_reference: (programs.clone())
-            .filter_map(|one| Some((names(one), one.executables.no_reference.clone()?)))
+            .filter_map(|item| Some((names(item), item.executables.no_reference.clone()?)))
             .collect(),
         sources: programs
-            .map(|one| (names(one), one.sources.clone()))
+            .map(|item| (names(item), item.sources.clone()))
             .collect(),
     };
     write_json(&folder.join("bundle.json"), &info)
@@ -302,8 +302,8 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let suite = parts.suite;
     let golden = golden_folder(suite);
     let place = folder.join("suites").join(&suite.name);
-    let of_suite = |name: &Path| copy(&suite.folder.join(name), &place.join(name), None);
-    of_suite(Path::new("suite.yaml"))?;
+    let copy_from_suite = |name: &Path| copy(&suite.folder.join(name), &place.join(name), None);
+    copy_from_suite(Path::new("suite.yaml"))?;
     for benchmark in &suite.benchmarks {
         let name = &benchmark.name;
         copy(
@@ -313,7 +313,7 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         )?;
         for (size_name, size) in &benchmark.sizes {
             for input in &size.inputs {
-                input.shipped.as_deref().map_or(Ok(()), of_suite)?;
+                input.shipped.as_deref().map_or(Ok(()), copy_from_suite)?;
             }
             let backend = parts.session.build.backend;
             let from = golden_file(&golden, name, size_name, backend);

@@ -46,7 +46,7 @@ enum Command {
     Suite(suite::Args),
     /// Builds, traces, verifies and analyses one program.
     ///
-    /// The program is a CUDA file, an executable that `superstep build` made, or a benchmark's manifest.
+    /// The program is a CUDA file, an executable built by `superstep build`, or a benchmark's manifest.
     Run(Box<run::Args>),
     /// Builds a project with its own build system: `superstep build -- make -j4`.
     Build(build::Args),
@@ -75,7 +75,7 @@ enum Command {
     Analyse(analyse::Args),
     /// Writes a capture in another format.
     Export(export::Args),
-    /// Makes a capture from files in another format.
+    /// Creates a capture from files in another format.
     Import(import::Args),
     /// Redraws the figures and the page of a run from its tables.
     Report(report::Args),
@@ -91,7 +91,7 @@ enum Command {
     Verify(Box<verify::Args>),
     /// Installs the tools that compile programs.
     ///
-    /// Clang and LLVM are installed as packages if this user may do so, CUDA's components in the user's cache.
+    /// Clang and LLVM are installed as packages if this user may do so, and CUDA's components in the user's cache.
     Setup,
     /// Lists tools, libraries and devices, and how to fix what is missing.
     Doctor(doctor::Args),
@@ -157,7 +157,7 @@ fn command() -> clap::Command {
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == "nvcc") {
-        // Takes nvcc's flags, so clap does not parse it.
+        // This command accepts nvcc's flags, so clap does not parse it.
         return nvcc::run(words).into();
     }
     let words = without_nvcc_flags(std::env::args_os());

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn the_help_lists_every_command_that_is_not_hidden() {
     let command = Cli::command();
-    let known = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let known = command.get_subcommands().filter(|it| !it.is_hide_set());
     let mut known: Vec<&str> = known.map(clap::Command::get_name).collect();
     let mut listed: Vec<&str> = GROUPS.iter().flat_map(|group| group.1.split(' ')).collect();
     listed.sort_unstable();
@@ -14,7 +14,7 @@ fn the_help_lists_every_command_that_is_not_hidden() {
 }
 
 #[test]
-fn every_option_of_daily_use_exists() {
+fn every_daily_option_exists() {
     let command = Cli::command();
     let commands = MANY_OPTIONS.map(|name| command.find_subcommand(name).unwrap());
     for id in DAILY.split(' ') {

@@ -30,7 +30,7 @@ pub struct LaunchComparison {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     pub launches: Vec<LaunchComparison>,
-    /// Reason why launches could not be matched.
+    /// Why the launches could not be matched.
     pub unmatched: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl Comparison {
         self.unmatched.is_none() && classes.all(|(_, counts)| counts.is_equal())
     }
 
-    /// Returns the sums by kernel and class, in the order of first launch, with the number of launches that differ.
+    /// Returns the sums by kernel and class, ordered by first launch, with the number of launches that differ.
     pub fn by_kernel(&self) -> Vec<(String, Class, ClassCounts, u64)> {
         let mut sums: Vec<(String, Class, ClassCounts, u64)> = Vec::new();
         for launch in &self.launches {
@@ -90,10 +90,10 @@ impl Comparison {
 pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, TraceError> {
     let groups = groups_by_site(capture)?;
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
-    let kernels: HashSet<&str> = launches.iter().map(|one| one.kernel.as_str()).collect();
+    let kernels: HashSet<&str> = launches.iter().map(|it| it.kernel.as_str()).collect();
     // The program may launch kernels that Superstep did not build.
-    let ours = |launch: &&Profiled| kernels.contains(launch.kernel.as_str());
-    let profile: Vec<_> = profile.iter().filter(ours).collect();
+    let is_traced = |launch: &&Profiled| kernels.contains(launch.kernel.as_str());
+    let profile: Vec<_> = profile.iter().filter(is_traced).collect();
     let mut comparison = Comparison::default();
     let (traced, profiled) = (launches.len(), profile.len());
     if profiled != traced {
@@ -116,8 +116,8 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
             };
             (class, counts)
         });
-        let of_launch = (number, SiteId(0))..=(number, SiteId(u32::MAX));
-        for (&(_, site), (all, wide)) in groups.range(of_launch) {
+        let keys = (number, SiteId(0))..=(number, SiteId(u32::MAX));
+        for (&(_, site), (all, wide)) in groups.range(keys) {
             let kind = sites.get(site).map_or(2, |site| kind_of(site.op));
             let (_, counts) = &mut classes[kind as usize];
             counts.groups += all;

@@ -1,5 +1,6 @@
-//! Compares a capture with hardware counters, which Nsight Compute reads while the same code runs without instrumentation.
-//! `docs/counters.md` describes the three numbers that are compared: groups, requests and executed instructions.
+//! Compares a capture with hardware counters, which Nsight Compute reads while the same code runs without
+//! instrumentation. `docs/counters.md` describes the three numbers that are compared: groups, requests and executed
+//! instructions.
 
 mod compare;
 mod ncu;
@@ -42,7 +43,8 @@ impl Class {
         }
     }
 
-    /// Returns the metrics whose sum is the number of executions. Generic instructions may also access shared or local memory.
+    /// Returns the metrics whose sum is the number of executions. Generic instructions can also access shared or local
+    /// memory.
     fn executed(self) -> &'static [&'static str] {
         match self {
             Class::Loads => &[

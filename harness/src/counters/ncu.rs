@@ -12,7 +12,8 @@ pub enum CountersError {
 
 fn no_table(text: &str) -> CountersError {
     CountersError::NoTable(format!(
-        "no line begins with \"ID\"{}; collect them with ncu --csv as a user who may read the GPU's counters (root, or with the driver's NVreg_RestrictProfilingToAdminUsers=0)",
+        "no line begins with \"ID\"{}; collect them with ncu --csv as a user who may read the GPU's counters (root, or with \
+         the driver's NVreg_RestrictProfilingToAdminUsers=0)",
         log(text)
     ))
 }
@@ -67,7 +68,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
         });
         if launch.kernel != row[kernel] {
             return fail(format!(
-                "launch {number} belongs to {} and to {}: the file contains multiple profiles; give a file with only one",
+                "launch {number} runs both {} and {}: the file contains multiple profiles; give a file with only one",
                 launch.kernel, row[kernel]
             ));
         }
@@ -102,7 +103,7 @@ fn log(text: &str) -> String {
     let logged = lines.filter(|line| {
         ["==ERROR==", "==WARNING=="]
             .iter()
-            .any(|it| line.starts_with(it))
+            .any(|prefix| line.starts_with(prefix))
     });
     logged.map(|line| format!("\n  {line}")).collect()
 }

@@ -47,25 +47,25 @@ fn run_table(run: &ProbeRun) -> String {
 fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     let name = &record.name;
     (record.failure.is_none() && record.probed_launches == Some(0)).then(|| match record.launches {
-        0 => format!("warning: {name} launches no kernel: nothing was measured"),
+        0 => format!("warning: {name} launches no kernel; nothing was measured"),
         launches => format!(
-            "warning: {name}: nothing was measured in its launches ({launches}): their kernels have none of the places that the probe names, or are left out by \
-             `kernels` in its YAML file or by the options of this command that choose launches"
+            "warning: {name}: nothing was measured in its launches ({launches}): their kernels have none of the places that the \
+             probe names, or are left out by `kernels` in its YAML file or by this command's options for choosing launches"
         ),
     })
 }
 
-/// Returns a sentence with the geometric means of the costs, or `None` without times.
+/// Returns a sentence with the geometric means of the costs, or `None` if no times are comparable.
 pub fn means(run: &ProbeRun) -> Option<String> {
     let mean = |what, ratio: &dyn Fn(&ProbedBenchmark) -> Option<f64>| {
-        let passed = run.benchmarks.iter().filter(|one| one.failure.is_none());
+        let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
         let ratios: Vec<f64> = passed.filter_map(ratio).collect();
         let programs = ratios.len();
         let mean = geometric_mean(ratios)?;
         Some(format!("{mean:.2}x the {what} over {programs} programs"))
     };
-    let of_kernels = |record: &ProbedBenchmark| kernel(run, record);
-    let means = [mean("wall time", &total), mean("kernel time", &of_kernels)];
+    let kernels = |record: &ProbedBenchmark| kernel(run, record);
+    let means = [mean("wall time", &total), mean("kernel time", &kernels)];
     let means: Vec<String> = means.into_iter().flatten().collect();
     (!means.is_empty()).then(|| {
         let (probe, device, backend) = (&run.probe, &run.device, &run.backend);
@@ -78,7 +78,7 @@ fn total(record: &ProbedBenchmark) -> Option<f64> {
     time_ratio(record.native_s, record.probed_s)
 }
 
-/// Returns the slowdown of the kernels. The clock of a GPU measures short times as well.
+/// Returns the slowdown of the kernels. A GPU's clock also measures short times accurately.
 fn kernel(run: &ProbeRun, record: &ProbedBenchmark) -> Option<f64> {
     let (native, probed) = (record.native_kernel_ms / 1e3, record.probed_kernel_ms / 1e3);
     match run.backend == Backend::Cuda.to_string() && native > 0.0 {

@@ -1,4 +1,4 @@
-//! Runs programs without and with a probe, and writes the probe's results and costs.
+//! Runs programs with and without a probe, and writes the probe's results and costs.
 
 use std::fs;
 use std::path::Path;
@@ -57,7 +57,7 @@ pub struct RunOptions {
     pub repeat: u32,
 }
 
-/// Builds and runs the programs in `fetched` without and with `probe`, and measures the costs. Failures are recorded.
+/// Builds and runs the programs in `fetched` with and without `probe`, and measures the costs. Failures are recorded.
 pub fn measure(
     session: &Session,
     fetched: &Fetched<'_>,
@@ -104,7 +104,7 @@ pub fn measure(
         }
         drop(step);
         record.benchmarks.push(row);
-        fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
+        fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
         write_json(&folder.join("run.json"), &record)?;
     }
     Ok(record)
@@ -118,17 +118,16 @@ fn run_benchmark(
     folder: &Path,
     record: &mut ProbedBenchmark,
 ) -> Result<String, Failure> {
-    let make = |result: std::io::Result<()>| result.map_err(Failure::io("make", &folder));
     if folder.exists() {
-        make(fs::remove_dir_all(folder))?;
+        fs::remove_dir_all(folder).map_err(Failure::io("empty", &folder))?;
     }
-    make(fs::create_dir_all(folder))?;
+    fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
     let folder = &(folder.canonicalize()).map_err(Failure::io("open", &folder))?;
-    let repeated = |case: &Case<'_>, kind, program| -> Result<(Run, [f64; 2]), Failure> {
+    let best_of = |case: &Case<'_>, kind, program| -> Result<(Run, [f64; 2]), Failure> {
         let (mut best, mut number) = ([f64::INFINITY; 2], 0);
         loop {
             let last = case.execute(kind, program, folder, None)?;
-            last.ended_well(case)?;
+            last.check_end(case)?;
             let times = [last.wall_s(), summary(&last)?.kernel_ns as f64 / 1e6];
             best = [best[0].min(times[0]), best[1].min(times[1])];
             number += 1;
@@ -137,7 +136,7 @@ fn run_benchmark(
             }
         }
     };
-    let (native, best) = repeated(case, Kind::Native, &executables.native)?;
+    let (native, best) = best_of(case, Kind::Native, &executables.native)?;
     [record.native_s, record.native_kernel_ms] = best;
     let mut execution = case.execution.clone();
     let results = folder.join("results");
@@ -151,41 +150,42 @@ fn run_benchmark(
         execution: &execution,
         ..*case
     };
-    let (probed, best) = repeated(case, Kind::Probed, &executables.probed)?;
+    let (probed, best) = best_of(case, Kind::Probed, &executables.probed)?;
     [record.probed_s, record.probed_kernel_ms] = best;
-    let (name, after) = (&record.name, summary(&probed)?);
+    let (name, summary) = (&record.name, summary(&probed)?);
     if !probed.processes.is_empty() {
         bail!(
             Usage,
-            "failed to probe {name}: {} of its processes launch kernels, but only the results of one process are kept; probe a run in which only one launches kernels",
+            "failed to probe {name}: {} of its processes launch kernels, but only the results of one process are kept; probe a \
+             run in which only one process launches kernels",
             probed.processes.len()
         );
     }
-    record.launches = after.launches;
-    if let Some(fault) = after.faults.first() {
+    record.launches = summary.launches;
+    if let Some(fault) = summary.faults.first() {
         bail!(Verification, "failed to probe {name}: {fault}");
     }
     let equal = outputs_equal(&native.files, &probed.files, &case.benchmark.checks);
     if !equal.ok {
         bail!(
             Verification,
-            "failed to probe {name}: its output differs from that without the probe: {}",
+            "failed to probe {name}: its output differs from a run without the probe: {}",
             equal.detail
         );
     }
-    if after.launches == 0 && !results.exists() {
+    if summary.launches == 0 && !results.exists() {
         // The program did not use CUDA.
         let empty = ProbeWriter::create(&results).and_then(|mut empty| empty.modules(&[]));
         empty.map_err(capture::failure)?;
     }
     record.probed_launches = Some(write_tables(&results, &folder.join("tables"))?);
-    Ok(after.device.name.clone())
+    Ok(summary.device.name.clone())
 }
 
 /// Writes the tables of `results` into `folder`, and returns the number of launches.
 pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
     let results = ProbeResults::open(results).map_err(capture::failure)?;
-    fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
+    fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
     for format in Format::ALL {
         superstep_export::probe::write(&results, format, folder).map_err(capture::failure)?;
     }

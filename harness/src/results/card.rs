@@ -10,7 +10,7 @@ use super::table::{
 };
 use super::{RunFolder, human_count};
 
-/// Longest line, unless a word is longer.
+/// Maximum length of a line, unless a word is longer.
 const WIDTH: usize = 80;
 /// Width of the column of labels.
 const LABELS: usize = 14;
@@ -21,7 +21,7 @@ pub fn card(
     folder: &RunFolder,
     color: bool,
 ) -> String {
-    let mut rows = vec![(program.status.as_str(), ran(summary, program))];
+    let mut rows = vec![(program.status.as_str(), outcome(summary, program))];
     if let Some(threads) = program.threads {
         let [loads, stores, atomics] =
             [threads.loads, threads.stores, threads.atomics].map(human_count);
@@ -39,11 +39,12 @@ pub fn card(
         if let Some(within) = &program.within_launch {
             let (bound, bytes) = (at_least(program.in_situ), human_bytes(within.loaded_bytes));
             let share = percent(within.share());
-            let of_loaded = format!("{bound}{share} of the loaded bytes");
-            text.push_str(&format!(";\nwithin launches {bound}{bytes}, {of_loaded}"));
+            text.push_str(&format!(
+                ";\nwithin launches {bound}{bytes}, {bound}{share} of the loaded bytes"
+            ));
         }
         rows.push(("communicated", text));
-        rows.extend(top(program, folder).map(|text| ("top array", text)));
+        rows.extend(top_array(program, folder).map(|text| ("top array", text)));
     }
     rows.extend(notes(program));
     if program.status == Status::Passed && program.warnings().next().is_none() {
@@ -54,8 +55,8 @@ pub fn card(
         true => ("report", page),
         false => ("results", folder.path().to_owned()),
     };
-    let here = std::env::current_dir().unwrap_or_default();
-    let path = path.strip_prefix(here).unwrap_or(&path);
+    let current = std::env::current_dir().unwrap_or_default();
+    let path = path.strip_prefix(current).unwrap_or(&path);
     rows.push((label, path.display().to_string()));
     let lines = rows.iter().flat_map(|(label, text)| {
         let ansi = match *label {
@@ -74,7 +75,7 @@ pub fn card(
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn ran(summary: &RunSummary, program: &BenchmarkSummary) -> String {
+fn outcome(summary: &RunSummary, program: &BenchmarkSummary) -> String {
     let arguments = summary.command.iter().skip(1);
     let command: String = arguments.map(|word| format!(" {word}")).collect();
     let failure = program.failure.as_ref();
@@ -94,13 +95,13 @@ fn ran(summary: &RunSummary, program: &BenchmarkSummary) -> String {
 }
 
 /// Returns the array and the source line through which most bytes are communicated, from the tables of the run.
-fn top(program: &BenchmarkSummary, folder: &RunFolder) -> Option<String> {
+fn top_array(program: &BenchmarkSummary, folder: &RunFolder) -> Option<String> {
     let name = (program.processes.first()).map_or(&program.name, |process| &process.name);
     let metrics = Metrics::read(&folder.tables(name)).ok()??;
     let array = metrics.arrays.first();
     let array = array.filter(|array| array.received_bytes > 0)?;
     let mut text = display_name(&array.array);
-    // An array without a name is called by its place.
+    // An array without a name is identified by its place.
     if !array.place.is_empty() && array.place != array.array {
         text.push_str(&format!(" ({})", array.place));
     }

@@ -16,7 +16,7 @@ use super::read_json;
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
-    /// Held while this process writes results, so that no other process continues the run.
+    /// Held while this process writes results, so that no other process resumes the run.
     _lock: Option<Arc<File>>,
 }
 
@@ -24,14 +24,15 @@ impl RunFolder {
     /// Creates `<out>/<suite>/<UTC time>-<id>/`.
     pub fn create(out: &Path, suite: &str) -> Result<Self, Failure> {
         let parent = out.join(suite);
-        let shown = parent.display().to_string();
+        let text = parent.display().to_string();
         let fail = |error: io::Error| {
-            Failure::internal(format_args!("create a result folder in {shown}"), error)
+            Failure::internal(format_args!("create a result folder in {text}"), error)
         };
         fs::create_dir_all(&parent).map_err(fail)?;
         let parent = parent.canonicalize().map_err(fail)?;
         let stamp = chrono::Utc::now().format("%Y%m%dT%H%M%SZ");
-        // The process ID distinguishes runs started in the same second; the counter, those of one process.
+        // The process ID distinguishes runs that start in the same second; the counter distinguishes runs of one
+        // process.
         let mut name = format!("{stamp}-{:x}", std::process::id());
         let mut attempt = 0;
         let path = loop {
@@ -54,7 +55,7 @@ impl RunFolder {
             Err(TryLockError::WouldBlock) => {
                 bail!(
                     Usage,
-                    "cannot resume {}: the process that runs it is still running; wait for it to end",
+                    "cannot resume {}: its process is still running; wait for it to end",
                     self.path.display()
                 )
             }
@@ -66,7 +67,7 @@ impl RunFolder {
         }
     }
 
-    /// Returns the newest run of a suite, which may have been interrupted.
+    /// Returns the newest run of a suite, even if it was interrupted.
     pub fn newest(out: &Path, suite: &str) -> Option<Self> {
         let runs = fs::read_dir(out.join(suite)).ok()?.flatten();
         // `latest` is a link.
@@ -76,7 +77,7 @@ impl RunFolder {
         Some(Self::open(newest.canonicalize().unwrap_or(newest)))
     }
 
-    /// Points `latest` beside this folder at it, unless the file system does not support links.
+    /// Points the link `latest` next to this folder at it, if the file system supports links.
     pub fn become_latest(&self) {
         let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name()) else {
             return;

@@ -56,7 +56,7 @@ pub fn read_json<T: DeserializeOwned>(
     }
 }
 
-/// Returns the total bytes of all files below `path`, not counting files that disappear meanwhile.
+/// Returns the total bytes of all files below `path`, ignoring files that disappear in the meantime.
 pub fn bytes_below(path: &Path) -> u64 {
     let Ok(data) = path.symlink_metadata() else {
         return 0;

@@ -1,4 +1,4 @@
-//! Notes on the terminal below the numbers: partial captures, estimates, warnings.
+//! Notes that the terminal shows below the numbers: partial captures, estimates and warnings.
 
 use superstep_analysis::run_summary::{
     BenchmarkSummary, EstimatedTotal, RunSummary, SelectionSummary,
@@ -20,8 +20,8 @@ pub fn notes(benchmark: &BenchmarkSummary) -> Vec<(&'static str, String)> {
             blocks => format!(" (transfers between {blocks})"),
         };
         notes.push(format!(
-            "in situ{blocks}, added up while kernels ran, without a trace; numbers are exact unless bounds are given, which the \
-             table `bounds` lists by launch"
+            "in situ{blocks}, added up while kernels ran, without a trace; numbers are exact unless bounds are given; the table \
+             `bounds` lists them by launch"
         ));
     }
     let not_compared = benchmark.not_compared();
@@ -52,14 +52,15 @@ pub fn note_lines(summary: &RunSummary) -> Vec<String> {
     all.iter().map(line).collect()
 }
 
-/// Describes a partial capture. Each process of several has its own estimates.
+/// Describes a partial capture. If there are multiple processes, each has its own estimates.
 fn partial(benchmark: &BenchmarkSummary, name: &str) -> Option<String> {
     let selection = benchmark
         .selection
         .as_ref()
         .filter(|_| benchmark.processes.is_empty())?;
     let mut lines = vec![format!(
-        "{name}{}; counts, bytes and communication are of this part only, without reads of bytes that other launches or CTAs stored",
+        "{name}{}; counts, bytes and communication cover only this part, without reads of bytes that other launches or CTAs \
+         stored",
         selection.in_words()
     )];
     lines.extend(estimates(selection));
@@ -91,7 +92,7 @@ fn estimates(selection: &SelectionSummary) -> Vec<String> {
 
 fn line(total: &EstimatedTotal) -> String {
     let estimate = &total.estimate;
-    let whole = |value: f64| human_count(value.round() as u64);
+    let rounded = |value: f64| human_count(value.round() as u64);
     let quantity = total.quantity.replace('_', " ");
     let value = match (
         estimate.total,
@@ -100,11 +101,11 @@ fn line(total: &EstimatedTotal) -> String {
         (None, _) => "unknown: some launches or grids have no samples".to_owned(),
         (Some(value), Some((error, interval))) => {
             let share = 100.0 * error / value.max(1.0);
-            let (value, [low, high]) = (whole(value), interval.map(whole));
+            let (value, [low, high]) = (rounded(value), interval.map(rounded));
             format!("{value} (standard error {share:.2} %; 95 % interval {low} to {high})")
         }
         (Some(value), None) => {
-            format!("{} (error unknown: too few samples)", whole(value))
+            format!("{} (error unknown: too few samples)", rounded(value))
         }
     };
     format!("    {quantity}: {value}")

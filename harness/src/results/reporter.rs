@@ -53,15 +53,16 @@ pub fn is_coloured(choice: ColorChoice) -> bool {
 pub struct Reporter {
     format: MessageFormat,
     bar: ProgressBar,
-    /// Shows one line of progress on standard error and overwrites it.
+    /// Whether a line of progress on standard error is shown and updated in place.
     has_bar: bool,
-    /// Writes a line for each step to standard error.
+    /// Whether a line for each step is written to standard error.
     is_log: bool,
     is_verbose: bool,
 }
 
 impl Reporter {
-    /// Creates a reporter. A terminal shows progress on one line, unless messages are JSON or `--quiet` or `--verbose` is given.
+    /// Creates a reporter. A terminal shows progress on one line, unless messages are JSON or `--quiet` or `--verbose`
+    /// is given.
     pub fn new(format: MessageFormat) -> Self {
         let Verbosity { quiet, verbose } = VERBOSITY.get().copied().unwrap_or_default();
         let is_human = format == MessageFormat::Human;
@@ -90,7 +91,7 @@ impl Reporter {
         self.bar.set_message(what.into());
     }
 
-    /// Reports a short step, which only `--verbose` makes a line of.
+    /// Reports a short step; only `--verbose` prints a line for it.
     pub fn detail(&self, what: String) {
         if self.is_verbose {
             self.line(&what);
@@ -98,20 +99,20 @@ impl Reporter {
         self.doing(what);
     }
 
-    /// Prints a line of progress, which `--quiet` leaves out.
+    /// Prints a line of progress unless `--quiet` is given.
     pub fn note(&self, text: &str) {
         if self.has_bar || self.is_log {
             self.line(text);
         }
     }
 
-    /// Begins a step, which ends when the result is dropped. Its progress is the share of `capture` that has been read.
+    /// Begins a step that ends when the result is dropped. Its progress is the share of `capture` that has been read.
     #[must_use]
     pub fn step(&self, what: impl Into<String>, capture: Option<&Capture>) -> Step {
         Step::new(self.clone(), what.into(), capture, true)
     }
 
-    /// Begins the only step of a command; a log gets lines only if the step takes long.
+    /// Begins the only step of a command; a log shows it only if it takes a long time.
     #[must_use]
     pub fn only_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);
@@ -226,7 +227,7 @@ impl Drop for Step {
             self.reporter.finish();
         } else if self.reporter.is_log {
             let seconds = self.started.elapsed().as_secs_f64();
-            // Zero in two decimals.
+            // Shorter times would print as 0.00.
             if seconds >= 0.005 {
                 let what = &self.what;
                 self.reporter.line(&format!("{what}: {seconds:.2} s"));

@@ -5,7 +5,7 @@ use superstep_trace::KernelResources;
 
 use super::table::{fitted_lines, geometric_mean};
 
-/// Columns, and how soon a narrow table leaves them out (never: 0).
+/// Columns and their ranks: a narrow table leaves out the highest ranks first, and never rank 0.
 const COLUMNS: [(&str, u8); 9] = [
     ("program", 0),
     ("launches", 2),
@@ -18,7 +18,7 @@ const COLUMNS: [(&str, u8); 9] = [
     ("occupancy", 1),
 ];
 
-/// Formats a line per program, with a line per kernel below it if it has several, and lists programs that are left out.
+/// Formats a line per program, with a line per kernel below it if it has more than one, and lists omitted programs.
 pub fn slowdown_table(run: &RunSummary, width: usize) -> String {
     let (mut rows, mut slowdowns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for benchmark in &run.benchmarks {
@@ -32,11 +32,11 @@ pub fn slowdown_table(run: &RunSummary, width: usize) -> String {
         };
         slowdowns.push(traced / native);
         let kernels = &benchmark.kernel_times;
-        let only = (kernels.first()).filter(|_| kernels.len() == 1);
+        let single = (kernels.first()).filter(|_| kernels.len() == 1);
         let launches = benchmark.launches.unwrap_or(0);
         let name = format!("{}/{name}", run.suite);
-        rows.push(cells(name, launches, [native * 1e3, traced * 1e3], only));
-        for kernel in kernels.iter().filter(|_| only.is_none()) {
+        rows.push(cells(name, launches, [native * 1e3, traced * 1e3], single));
+        for kernel in kernels.iter().filter(|_| single.is_none()) {
             let name = format!("  {}", kernel.name);
             let times = [kernel.native_ns, kernel.traced_ns].map(|ns| ns as f64 / 1e6);
             rows.push(cells(name, kernel.launches, times, Some(kernel)));
@@ -72,15 +72,15 @@ fn kernel_s(benchmark: &BenchmarkSummary) -> Result<[f64; 2], &'static str> {
     }
 }
 
-/// Formats a line: times in milliseconds, and the resources of the kernel if known.
+/// Formats a line with times in milliseconds, and the resources of the kernel if known.
 fn cells(
     name: String,
     launches: u64,
     [native, traced]: [f64; 2],
     kernel: Option<&KernelTime>,
 ) -> Vec<String> {
-    let both = kernel.and_then(|kernel| kernel.native.zip(kernel.traced));
-    let change = |what: fn(&KernelResources) -> String| match &both {
+    let resources = kernel.and_then(|kernel| kernel.native.zip(kernel.traced));
+    let change = |what: fn(&KernelResources) -> String| match &resources {
         Some((before, after)) => format!("{} > {}", what(before), what(after)),
         None => "-".to_owned(),
     };

@@ -7,7 +7,7 @@ use indicatif::{HumanBytes, HumanCount};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 use superstep_trace::Backend;
 
-/// Columns of the summary table, and how soon a narrow table leaves them out (never: 0).
+/// Columns of the summary table and their ranks: a narrow table leaves out the highest ranks first, and never rank 0.
 const COLUMNS: [(&str, u8); 15] = [
     ("benchmark", 0),
     ("status", 0),
@@ -28,7 +28,7 @@ const COLUMNS: [(&str, u8); 15] = [
 
 pub fn summary_table(summary: &RunSummary, color: bool, width: usize) -> String {
     let is_gpu = summary.backend == Backend::Cuda;
-    let rows = summary.benchmarks.iter().map(|one| row(one, is_gpu));
+    let rows = summary.benchmarks.iter().map(|it| row(it, is_gpu));
     fitted_lines(&COLUMNS, &rows.collect::<Vec<_>>(), 2, color, width).join("\n")
 }
 
@@ -91,7 +91,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// Returns the sign before a lower bound.
+/// Returns the sign that precedes a lower bound.
 pub(super) fn at_least(is_bound: bool) -> String {
     if is_bound { "≥ " } else { "" }.to_owned()
 }
@@ -108,7 +108,7 @@ pub(super) fn color_of(benchmark: &BenchmarkSummary) -> u8 {
     }
 }
 
-/// Formats a duration, with its spread if it was measured several times.
+/// Formats a duration, with its spread if it was measured more than once.
 pub(super) fn seconds(seconds: Option<f64>, spread: Option<Spread>) -> Option<String> {
     match spread {
         Some(Spread { median, min, max }) => Some(format!("{median:.2} s ({min:.2} to {max:.2})")),
@@ -116,7 +116,7 @@ pub(super) fn seconds(seconds: Option<f64>, spread: Option<Spread>) -> Option<St
     }
 }
 
-/// Time in seconds below which ratios of times are mostly noise.
+/// Time in seconds below which time ratios are mostly noise.
 pub const MIN_TIME_S: f64 = 0.05;
 
 /// Returns `after / before`, or `None` if either time is too short to be meaningful.
@@ -124,16 +124,16 @@ pub fn time_ratio(before: f64, after: f64) -> Option<f64> {
     (before.min(after) >= MIN_TIME_S).then(|| after / before)
 }
 
-/// Formats the slowdown of the kernels, or of the whole program if the kernels' times are unknown or too short. The clock of a GPU
-/// measures short times as well.
+/// Formats the slowdown of the kernels, or of the whole program if the kernels' times are unknown or too short. A GPU's
+/// clock also measures short times accurately.
 pub(super) fn slowdown(seconds: &Seconds, is_gpu: bool) -> Option<String> {
     let kernels = seconds.native_kernel.zip(seconds.traced_kernel);
-    let of_kernels = kernels.and_then(|(native, traced)| match is_gpu && native > 0.0 {
+    let kernel_ratio = kernels.and_then(|(native, traced)| match is_gpu && native > 0.0 {
         true => Some(traced / native),
         false => time_ratio(native, traced),
     });
-    let whole = || time_ratio(seconds.native?, seconds.traced?);
-    Some(format!("{:.1}x", of_kernels.or_else(whole)?))
+    let program_ratio = || time_ratio(seconds.native?, seconds.traced?);
+    Some(format!("{:.1}x", kernel_ratio.or_else(program_ratio)?))
 }
 
 fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
@@ -175,7 +175,7 @@ pub fn plain_table<T: ToString>(header: impl IntoIterator<Item = T>, color: bool
     table
 }
 
-/// Returns the lines of a table with all columns of rank 0, and others in the order of their ranks as long as they fit into `width`
+/// Returns the lines of a table with all columns of rank 0, and the others in rank order while they fit into `width`
 /// characters.
 pub(super) fn fitted_lines<T: Into<Cell> + Clone>(
     columns: &[(&str, u8)],

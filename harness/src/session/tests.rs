@@ -9,7 +9,7 @@ use superstep_build::fetch::DownloadLimits;
 use super::*;
 use crate::bundle;
 
-/// Opens a bundle that contains `a`, from a suite that also has `b`.
+/// Opens a bundle that contains `a`, from a suite with `a` and `b`.
 fn session(folder: &Path) -> Session {
     let suite = folder.join("suites/toys");
     fs::create_dir_all(&suite).unwrap();
@@ -54,7 +54,7 @@ fn a_bundle_provides_programs_inputs_and_build_options_without_tools() {
     assert_eq!(
         names,
         ["a"],
-        "the suite has another, but the bundle does not"
+        "the suite also has b, but the bundle does not"
     );
     assert!(programs[0].executables.is_ok());
     assert!(session.fetch.data_mirror.is_some());

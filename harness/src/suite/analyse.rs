@@ -19,7 +19,8 @@ use crate::suite::{AnalysisOptions, memory_limit};
 use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
-/// Analyses a capture for the benchmark's record, and writes its tables into `folder`, which is also used for temporary files.
+/// Analyses a capture for the benchmark's record, and writes its tables into `folder`, which also receives temporary
+/// files.
 pub(super) fn benchmark(
     capture: &Capture,
     folder: &Path,
@@ -28,11 +29,11 @@ pub(super) fn benchmark(
 ) -> Result<(Analysis, Vec<Table>), Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
     let limit = memory_limit(options.analysis_memory, folder);
-    let kept = Options {
+    let requested = Options {
         matching: options.matching,
         ..Options::everything()
     };
-    let analysis = analyse_within(capture, kept, &limit).map_err(capture::failure)?;
+    let analysis = analyse_within(capture, requested, &limit).map_err(capture::failure)?;
     let check = verify::uninitialised(&analysis, capture.sites());
     record.verification.push(check);
     let mut communication = CommunicationSummary::from(&analysis.communication.total);
@@ -40,7 +41,7 @@ pub(super) fn benchmark(
         communication.set_bounds(&in_situ.total);
     }
     record.communication = Some(communication);
-    if kept.matching == Matching::Bytes {
+    if requested.matching == Matching::Bytes {
         record.within_launch = Some(WithinLaunchSummary::new(&analysis, capture.sites()));
     }
     let tables =
@@ -54,15 +55,15 @@ pub(super) fn communication(
     folder: &Path,
     options: &AnalysisOptions,
 ) -> Result<Analysis, Failure> {
-    let kept = Options {
+    let requested = Options {
         transfers: true,
         ..Options::default()
     };
     let limit = memory_limit(options.analysis_memory, folder);
-    analyse_within(capture, kept, &limit).map_err(capture::failure)
+    analyse_within(capture, requested, &limit).map_err(capture::failure)
 }
 
-/// Returns the variables in the source lines that allocate a capture's memory.
+/// Returns the names of the variables that receive the addresses of a capture's allocations, according to the source.
 pub(super) fn array_names(capture: &Capture, folder: &Path) -> Vec<ArrayName> {
     let places = capture.allocations().iter();
     let places: BTreeSet<&SourcePlace> = places.filter_map(|it| it.place.as_ref()).collect();
@@ -73,7 +74,7 @@ pub(super) fn array_names(capture: &Capture, folder: &Path) -> Vec<ArrayName> {
             .or_insert_with(|| std::fs::read_to_string(folder.join(&place.file)).ok());
         let line = (place.line as usize)
             .checked_sub(1)
-            .and_then(|before| text.as_ref()?.lines().nth(before));
+            .and_then(|index| text.as_ref()?.lines().nth(index));
         let name = line.and_then(|line| arrays::variable(line, place.column));
         names.extend(name.map(|name| ArrayName {
             place: place.clone(),
@@ -88,7 +89,7 @@ pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the thesis's published values and the measured ones into a folder; returns the path of the page.
+/// Writes the thesis's published and measured values into a folder, and returns the path of the page.
 pub fn reproduction(
     folder: &RunFolder,
     summary: &RunSummary,

@@ -25,7 +25,7 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 use superstep_build::manifest::Language;
 
-/// Number of repeated runs that show whether a program's results vary.
+/// Number of additional runs to find out whether a program's results vary.
 pub(super) const MORE_RUNS: u32 = 3;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
@@ -102,10 +102,10 @@ impl Attempt<'_> {
     fn fill(&mut self) -> Result<(), Failure> {
         let folder = &self.suite.progress.folder;
         let name = &self.case.benchmark.name;
-        let (capture_folder, place) = (folder.capture(name), folder.benchmark(name));
+        let (capture_folder, benchmark_folder) = (folder.capture(name), folder.benchmark(name));
         let runs = self.execute(&capture_folder)?;
         match runs.traced.processes.is_empty() {
-            true => self.fill_one(&runs, &capture_folder, &place)?,
+            true => self.fill_one(&runs, &capture_folder, &benchmark_folder)?,
             false => self.join(&runs, &capture_folder)?,
         }
         self.verdict()?;
@@ -119,7 +119,7 @@ impl Attempt<'_> {
         &mut self,
         runs: &Runs,
         capture_folder: &Path,
-        place: &Path,
+        folder: &Path,
     ) -> Result<(), Failure> {
         let capture = self.open_named(capture_folder)?;
         for kernel in &mut self.record.kernel_times {
@@ -129,7 +129,7 @@ impl Attempt<'_> {
             let _step = self.step("verification", Some(&capture));
             verify::scan(&capture).map_err(capture::failure)?
         };
-        let equal = self.counts_equal(&scan, runs, place)?;
+        let equal = self.counts_equal(&scan, runs, folder)?;
         let filled = self.fill_from(&capture, &scan, equal)?;
         self.compare_with_known(&scan)?;
         if self.suite.options.running.repeat > 1 {
@@ -144,14 +144,14 @@ impl Attempt<'_> {
             self.record.repeats = Some(repeats);
         }
         if self.suite.session.verify_in_situ && filled.totals.launches > 0 {
-            let check = self.verify_in_situ(&filled.analysis, &capture, runs, place)?;
-            self.add_checks(check);
+            let checks = self.verify_in_situ(&filled.analysis, &capture, runs, folder)?;
+            self.add_checks(checks);
         }
         self.explain_order(runs.order());
         Ok(())
     }
 
-    /// Opens a capture of the traced run, after adding the names of its program and arrays to it.
+    /// Opens a capture of the traced run and adds the names of its program and arrays to it.
     pub(super) fn open_named(&self, folder: &Path) -> Result<Capture, Failure> {
         let mut capture = capture::open(folder)?;
         let mut units = self.case.benchmark.translation_units.iter();
@@ -175,22 +175,23 @@ impl Attempt<'_> {
             .filter(|_| order != Order::Fixed);
         for check in differ {
             check.detail.push_str(&format!(
-                "; {order}, which changes the numbers of streams and allocations; `same: counts` in the manifest leaves them out of the comparison"
+                "; {order}, which changes the numbers of streams and allocations; `same: counts` in the manifest excludes \
+                 them from the comparison"
             ));
         }
     }
 
     fn execute(&mut self, capture_folder: &Path) -> Result<Runs, Failure> {
         let (case, executables) = (self.case, self.executables);
-        let place = self.suite.progress.folder.benchmark(&case.benchmark.name);
+        let folder = self.suite.progress.folder.benchmark(&case.benchmark.name);
         let native = {
             let _step = self.step("untraced run", None);
-            case.execute(Kind::Native, &executables.native, &place, None)?
+            case.execute(Kind::Native, &executables.native, &folder, None)?
         };
         self.record.inputs = native.inputs.iter().map(input_record).collect();
         self.record.seconds.native = Some(native.wall_s());
-        if let Err(failure) = self.ended_well(&native) {
-            return Err(self.located(failure, &native, capture_folder));
+        if let Err(failure) = self.check_end(&native) {
+            return Err(self.locate(failure, &native, capture_folder));
         }
         if let Ok(summary) = &native.summary
             && !summary.device.name.is_empty()
@@ -199,31 +200,31 @@ impl Attempt<'_> {
         }
         let compared = {
             let _step = self.step("run of nvcc's build", None);
-            self.suite.references.compare(case, executables, &place)?
+            self.suite.references.compare(case, executables, &folder)?
         };
         self.add_checks(compared);
         let traced = {
             let _step = self.step("traced run", None);
             let capture = Some(capture_folder);
-            case.execute(Kind::Traced, &executables.traced, &place, capture)?
+            case.execute(Kind::Traced, &executables.traced, &folder, capture)?
         };
         self.record.seconds.traced = Some(traced.wall_s());
-        if let Err(failure) = self.ended_well(&traced) {
+        if let Err(failure) = self.check_end(&traced) {
             // The capture of a failed program may be unreadable.
             let _ = self.open_named(capture_folder);
             return Err(failure);
         }
         let counted = {
             let _step = self.step("counting run", None);
-            case.execute(Kind::Counted, &executables.counted, &place, None)?
+            case.execute(Kind::Counted, &executables.counted, &folder, None)?
         };
         self.record.seconds.counted = Some(counted.wall_s());
         self.record.seconds.native_kernel = native.kernel_s();
         self.record.seconds.traced_kernel = traced.kernel_s();
         self.record.kernel_times = kernel_times(&native, &traced);
         self.record.opaque = native.summary.as_ref().ok().and_then(OpaqueSummary::of);
-        counted.ended_well(case)?;
-        let equal = self.outputs_equal(&native, [&traced, &counted], &place)?;
+        counted.check_end(case)?;
+        let equal = self.outputs_equal(&native, [&traced, &counted], &folder)?;
         self.add_checks(equal);
         for run in [&native, &traced, &counted] {
             self.add_checks(verify::check_runtime(run.files.name, &run.summary));
@@ -237,8 +238,8 @@ impl Attempt<'_> {
         })
     }
 
-    /// Adds to the failure of a program whose kernel faulted where that was, which only the traced program shows.
-    fn located(&mut self, mut failure: Failure, native: &Run, capture_folder: &Path) -> Failure {
+    /// Adds the location of a kernel fault to `failure`; only the traced program can determine it.
+    fn locate(&mut self, mut failure: Failure, native: &Run, capture_folder: &Path) -> Failure {
         let faults = verify::check_runtime(native.files.name, &native.summary);
         if native.summary.is_err() || !verify::faulted(&faults) {
             return failure;
@@ -246,13 +247,13 @@ impl Attempt<'_> {
         self.add_checks(faults);
         let found = || -> Result<Option<String>, Failure> {
             let _step = self.step("traced run, to locate the fault", None);
-            let place = self
+            let folder = self
                 .suite
                 .progress
                 .folder
                 .benchmark(&self.case.benchmark.name);
             let (program, capture) = (&self.executables.traced, Some(capture_folder));
-            let traced = self.case.execute(Kind::Traced, program, &place, capture)?;
+            let traced = self.case.execute(Kind::Traced, program, &folder, capture)?;
             if traced.processes.is_empty() {
                 let capture = self.open_named(capture_folder)?;
                 let checks = verify::checks(&verify::scan(&capture).map_err(capture::failure)?);
@@ -263,7 +264,7 @@ impl Attempt<'_> {
             let faults = traced.summary.ok().map(|summary| summary.faults);
             Ok(faults.and_then(|faults| faults.into_iter().next()))
         };
-        // The untraced program's failure is reported in any case.
+        // The untraced program's failure is reported regardless.
         if let Ok(Some(text)) = found() {
             failure.message.push_str(&format!("\n  traced: {text}"));
         }
@@ -283,10 +284,10 @@ impl Attempt<'_> {
         verify::launched(summary, is_benchmark)
     }
 
-    fn ended_well(&mut self, run: &Run) -> Result<(), Failure> {
+    fn check_end(&mut self, run: &Run) -> Result<(), Failure> {
         let checks = &self.case.benchmark.checks;
         self.add_checks(verify::check_manifest(&run.files, checks));
-        run.ended_well(self.case)
+        run.check_end(self.case)
     }
 
     /// Returns the properties that two runs must have in common, limited to those that this run shows.
@@ -325,7 +326,7 @@ impl Attempt<'_> {
             self.record.selection = Some(summary);
         }
         if let Some(sources) = &self.executables.sources {
-            self.keep_sources(capture, sources);
+            self.copy_sources(capture, sources);
         }
         let totals = verify::totals(scan);
         self.fill_totals(scan, &totals);
@@ -343,15 +344,15 @@ impl Attempt<'_> {
     }
 
     /// Copies the source files of the program's accesses into the run's folder, for the report.
-    fn keep_sources(&self, capture: &Capture, folder: &Path) {
+    fn copy_sources(&self, capture: &Capture, folder: &Path) {
         let files = capture.sites().iter().map(|site| &*site.file);
         let files: BTreeSet<&str> = files.filter(|file| !file.is_empty()).collect();
         for file in files {
             let run = self.suite.progress.folder.path();
-            let kept = source_file(run, &self.record.name, file);
-            // The report does without a file that cannot be read or kept.
-            let _ = kept.parent().map(fs::create_dir_all);
-            let _ = fs::copy(folder.join(file), kept);
+            let copy = source_file(run, &self.record.name, file);
+            // The report works without a file that cannot be copied.
+            let _ = copy.parent().map(fs::create_dir_all);
+            let _ = fs::copy(folder.join(file), copy);
         }
     }
 
@@ -365,10 +366,10 @@ impl Attempt<'_> {
         record.kernels = totals.kernels.clone();
     }
 
-    /// Compares a whole trace with expected counts and the golden result.
+    /// Compares a complete trace with expected counts and the golden result.
     pub(super) fn compare_with_known(&mut self, scan: &CaptureScan) -> Result<(), Failure> {
         if self.record.selection.is_some() {
-            self.add_checks([verify::golden_is_whole()]);
+            self.add_checks([verify::golden_of_partial()]);
         } else {
             let totals = verify::steady_totals(scan);
             let size = &self.suite.progress.summary.size;
@@ -395,36 +396,36 @@ impl Attempt<'_> {
         let Some(folder) = &suite.options.golden else {
             return Ok(());
         };
-        let now = self.as_golden(scan, totals);
+        let current = self.as_golden(scan, totals);
         let summary = &suite.progress.summary;
         let path = golden_file(folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {
-            now.write(&path)?;
+            current.write(&path)?;
         }
         let golden = Golden::read(&path)?;
-        self.add_checks([verify::compare_with_golden(golden.as_ref(), &now, scan)]);
+        self.add_checks([verify::compare_with_golden(golden.as_ref(), &current, scan)]);
         Ok(())
     }
 
     fn verdict(&self) -> Result<(), Failure> {
         let checks = self.record.verification.iter();
-        let wrong: Vec<&Check> = checks.filter(|check| check.failed()).collect();
-        let Some(first) = wrong.first() else {
+        let failed: Vec<&Check> = checks.filter(|check| check.failed()).collect();
+        let Some(first) = failed.first() else {
             return Ok(());
         };
-        let more = match wrong.len() {
+        let more = match failed.len() {
             1 => String::new(),
             number => format!(" ({number} checks failed in total)"),
         };
         let (name, check, detail) = (&self.record.name, &first.check, &first.detail);
         let checks = &self.record.verification;
         let outside = verify::outside_allocations(checks).filter(|_| verify::faulted(checks));
-        let place = outside.map_or(String::new(), |check| {
+        let location = outside.map_or(String::new(), |check| {
             format!("\n  traced: {}", check.detail)
         });
         bail!(
             Verification,
-            "failed to verify {name}: {check}: {detail}{more}{place}"
+            "failed to verify {name}: {check}: {detail}{more}{location}"
         )
     }
 }
@@ -435,14 +436,14 @@ fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
         return Vec::new();
     };
     let times = traced.kernels.iter().map(|kernel| {
-        let mut before = native.kernels.iter();
-        let before = before.find(|other| other.name == kernel.name);
+        let mut native = native.kernels.iter();
+        let native = native.find(|other| other.name == kernel.name);
         KernelTime {
             name: kernel.name.clone(),
             launches: kernel.launches,
-            native_ns: before.map_or(0, |before| before.ns),
+            native_ns: native.map_or(0, |kernel| kernel.ns),
             traced_ns: kernel.ns,
-            native: before.and_then(|before| before.resources),
+            native: native.and_then(|kernel| kernel.resources),
             traced: kernel.resources,
         }
     });

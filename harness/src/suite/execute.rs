@@ -88,20 +88,21 @@ impl Case<'_> {
         }
     }
 
-    /// Returns the wall-time limit: the command line's, else the manifest's.
+    /// Returns the wall-time limit from the command line or, failing that, from the manifest.
     pub fn time_limit(&self) -> Duration {
         let manifest = Duration::from_secs(self.benchmark.timeout_s);
         self.execution.timeout.unwrap_or(manifest)
     }
 
-    /// Returns the limit on resident memory: the command line's, else the manifest's, else most of the machine's.
+    /// Returns the limit on resident memory from the command line, the manifest or, failing both, the default.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
         let configured = self.execution.memory_limit_bytes.or(manifest);
         configured.or_else(default_memory_limit_bytes)
     }
 
-    /// Runs `program` in `folder/<kind>/work`, with inputs there and outputs next to it. An unsuccessful exit is not an error here.
+    /// Runs `program` in `folder/<kind>/work`, which contains its inputs; its outputs are written next to that folder.
+    /// A program that fails is not an error here.
     pub fn execute(
         &self,
         kind: Kind,
@@ -109,12 +110,12 @@ impl Case<'_> {
         folder: &Path,
         capture: Option<&Path>,
     ) -> Result<Run, Failure> {
-        let place = folder.join(kind.name());
-        let work = place.join("work");
+        let run_folder = folder.join(kind.name());
+        let work = run_folder.join("work");
         let start = work.join(&self.benchmark.start_in);
         fs::create_dir_all(&start).map_err(Failure::io("create", &start))?;
         let inputs = inputs::materialise(self.suite, self.size, &self.execution.fetch, &work)?;
-        let summaries = processes::summaries(&place);
+        let summaries = processes::summaries(&run_folder);
         fs::create_dir_all(&summaries).map_err(Failure::io("create", &summaries))?;
         let mut config = Config {
             summary: Some(summaries.join(Process::PLACE)),
@@ -138,8 +139,8 @@ impl Case<'_> {
             args: self.size.args.clone(),
             folder: start,
             environment,
-            stdout: place.join("stdout"),
-            stderr: place.join("stderr"),
+            stdout: run_folder.join("stdout"),
+            stderr: run_folder.join("stderr"),
             timeout: self.time_limit(),
             memory_limit_bytes: self.memory_limit_bytes(),
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
@@ -152,25 +153,25 @@ impl Case<'_> {
         };
         let outcome =
             run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
-        write_json(&place.join("outcome.json"), &record(&spec, &outcome))?;
+        write_json(&run_folder.join("outcome.json"), &record(&spec, &outcome))?;
         // Inputs can be large, and their hashes are recorded.
         for input in &inputs {
             // A program may have removed its input itself.
             let _ = fs::remove_file(work.join(&input.name));
         }
         let is_over = matches!(outcome.end, End::Exited(_));
-        let left = processes::collect(&place, capture, self.execution.backend, is_over)?;
+        let collected = processes::collect(&run_folder, capture, self.execution.backend, is_over)?;
         Ok(Run {
             files: RunFiles {
-                any_order: !left.processes.is_empty(),
+                any_order: !collected.processes.is_empty(),
                 name: kind.name(),
                 end: outcome.end,
                 stdout: spec.stdout,
                 work,
             },
-            summary: left.summary,
-            processes: left.processes,
-            early: left.early,
+            summary: collected.summary,
+            processes: collected.processes,
+            early: collected.early,
             outcome,
             inputs,
             stderr: spec.stderr,
@@ -189,15 +190,15 @@ impl Run {
         Some(summary.kernel_ns as f64 / 1e9)
     }
 
-    pub fn ended_well(&self, case: &Case<'_>) -> Result<(), Failure> {
+    pub fn check_end(&self, case: &Case<'_>) -> Result<(), Failure> {
         self.failure(case).map_or(Ok(()), Err)
     }
 
     /// Returns standard error without the runtime's lines.
     pub fn stderr_text(&self) -> String {
         let text = read_text(&self.stderr);
-        let own = |line: &&str| !line.starts_with("superstep: ");
-        text.lines().filter(own).collect::<Vec<_>>().join("\n")
+        let printed = |line: &&str| !line.starts_with("superstep: ");
+        text.lines().filter(printed).collect::<Vec<_>>().join("\n")
     }
 
     /// Returns a failure if the program did not end as the manifest expects.

@@ -1,4 +1,5 @@
-//! Joins the results of a program in which several processes launch kernels: each is verified and analysed separately.
+//! Joins the results of a program with more than one process that launches kernels. Each of these processes is verified
+//! and analysed separately.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,10 +20,10 @@ use superstep_build::bail;
 use superstep_build::failure::Failure;
 
 impl<'a> Attempt<'a> {
-    pub(super) fn join(&mut self, runs: &Runs, place: &Path) -> Result<(), Failure> {
+    pub(super) fn join(&mut self, runs: &Runs, capture_folder: &Path) -> Result<(), Failure> {
         let options = self.suite.options;
         let name = self.record.name.clone();
-        let one_only = match (
+        let unsupported = match (
             options.running.repeat > 1,
             self.suite.session.verify_in_situ,
         ) {
@@ -30,14 +31,14 @@ impl<'a> Attempt<'a> {
             (_, true) => Some("--verify-in-situ"),
             _ => None,
         };
-        if let Some(option) = one_only {
+        if let Some(option) = unsupported {
             bail!(
                 Usage,
-                "{option} does not support multi-process runs, but several processes of {name} launch kernels; leave {option} out"
+                "{option} does not support multi-process runs, but multiple processes of {name} launch kernels; remove {option}"
             );
         }
         let captures: Vec<Capture> = (runs.traced.processes.iter())
-            .map(|process| self.open_named(process.capture.as_deref().unwrap_or(place)))
+            .map(|process| self.open_named(process.capture.as_deref().unwrap_or(capture_folder)))
             .collect::<Result<_, _>>()?;
         let scans: Vec<CaptureScan> = {
             let _step = self.step("verification", None);
@@ -45,7 +46,7 @@ impl<'a> Attempt<'a> {
             scans.collect::<Result<_, _>>().map_err(capture::failure)?
         };
         let mut equal = self.counts_of_processes(runs, &scans);
-        let are_together = equal.iter().any(|check| !check.ok) || !same_number(runs).ok;
+        let needs_sums = equal.iter().any(|check| !check.ok) || !same_number(runs).ok;
         let all = CaptureScan {
             sites: captures[0].sites(),
             launches: scans
@@ -58,12 +59,12 @@ impl<'a> Attempt<'a> {
                 sum
             }),
         };
-        let together = are_together.then(|| {
+        let summed = needs_sums.then(|| {
             let varying = CountVariation::new(Order::Processes);
             varying.counts_equal(&all, runs.counted.counts().as_deref(), self.record.same())
         });
-        let together = together.filter(|check| check.ok && launches_agree(runs));
-        self.add_checks([match &together {
+        let summed = summed.filter(|check| check.ok && launches_agree(runs));
+        self.add_checks([match &summed {
             Some(check) => {
                 equal.fill(check.clone());
                 verify::passed(
@@ -77,22 +78,22 @@ impl<'a> Attempt<'a> {
         let mut parts = Vec::new();
         let processes = runs.traced.processes.iter().zip(&captures);
         for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
-            let mut one = self.of_process(process, capture);
-            let filled = one.fill_from(capture, scan, equal)?;
-            one.record.status = match one.record.verification.iter().any(Check::failed) {
+            let mut part = self.process_attempt(process, capture);
+            let filled = part.fill_from(capture, scan, equal)?;
+            part.record.status = match part.record.verification.iter().any(Check::failed) {
                 true => Status::Failed,
                 false => Status::Passed,
             };
             parts.push((process.process, filled.tables));
             totals.add(&filled.totals);
-            self.add_process(&one.record);
-            let checks = one.record.verification.iter();
+            self.add_process(&part.record);
+            let checks = part.record.verification.iter();
             let named = checks.map(|check| Check {
                 detail: format!("{}: {}", process.process, check.detail),
                 ..check.clone()
             });
             self.record.verification.extend(named);
-            self.record.processes.push(one.record);
+            self.record.processes.push(part.record);
         }
         let joined = self.suite.progress.folder.tables(&name).join("joined");
         tables::write_joined(&joined, &parts).map_err(capture::failure)?;
@@ -106,7 +107,7 @@ impl<'a> Attempt<'a> {
         self.compare_with_known(&all)
     }
 
-    fn of_process(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
+    fn process_attempt(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
         Attempt {
             suite: self.suite,
             case: self.case,
@@ -130,14 +131,14 @@ impl<'a> Attempt<'a> {
     }
 
     /// Adds a process's sizes, times, communication and selection to the joined result.
-    fn add_process(&mut self, one: &BenchmarkSummary) {
+    fn add_process(&mut self, process: &BenchmarkSummary) {
         let record = &mut self.record;
-        record.in_situ |= one.in_situ;
-        record.cta_blocks = one.cta_blocks;
-        *record.capture_bytes.get_or_insert_default() += one.capture_bytes.unwrap_or(0);
-        let analysis = one.seconds.analysis.unwrap_or(0.0);
+        record.in_situ |= process.in_situ;
+        record.cta_blocks = process.cta_blocks;
+        *record.capture_bytes.get_or_insert_default() += process.capture_bytes.unwrap_or(0);
+        let analysis = process.seconds.analysis.unwrap_or(0.0);
         *record.seconds.analysis.get_or_insert_default() += analysis;
-        let (sum, more) = (record.communication, one.communication);
+        let (sum, more) = (record.communication, process.communication);
         let (sum, more) = (sum.unwrap_or_default(), more.unwrap_or_default());
         let mut between = sum.communicated_between();
         between += more.communicated_between();
@@ -148,34 +149,34 @@ impl<'a> Attempt<'a> {
                 sum.communicated_bytes + more.communicated_bytes,
             )
         });
-        if let Some(more) = &one.within_launch {
+        if let Some(more) = &process.within_launch {
             record.within_launch.get_or_insert_default().add(more);
         }
-        match (&mut record.selection, &one.selection) {
+        match (&mut record.selection, &process.selection) {
             (Some(sum), Some(more)) => add_selection(sum, more),
             (None, Some(first)) => record.selection = Some(first.clone()),
             (_, None) => {}
         }
     }
 
-    /// Compares each process with one from the counting run that has the same rank, and equal counts if possible.
+    /// Compares each process with a process of the counting run that has the same rank and, if possible, equal counts.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
         let same = self.record.same();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
-        let both = runs.traced.processes.iter().zip(scans);
-        let checks = both.map(|(process, scan)| {
-            let check = |one: &ProcessRun| {
-                let summaries = [process, one].map(|it| it.summary.as_ref().ok());
+        let traced = runs.traced.processes.iter().zip(scans);
+        let checks = traced.map(|(process, scan)| {
+            let check = |counted: &ProcessRun| {
+                let summaries = [process, counted].map(|it| it.summary.as_ref().ok());
                 let varying = CountVariation::new(Order::of(summaries.into_iter().flatten()));
                 let counts = summaries[1].and_then(|summary| summary.counts.as_deref());
                 varying.counts_equal(scan, counts, same)
             };
             let rank = process.process.rank;
-            let mut of_rank = (0..counted.len()).filter(|&at| counted[at].process.rank == rank);
-            let Some(first) = of_rank.next() else {
+            let mut candidates = (0..counted.len()).filter(|&at| counted[at].process.rank == rank);
+            let Some(first) = candidates.next() else {
                 return CountVariation::default().counts_equal(scan, None, same);
             };
-            let mut all = std::iter::once(first).chain(of_rank);
+            let mut all = std::iter::once(first).chain(candidates);
             let at = all.find(|&at| check(counted[at]).ok).unwrap_or(first);
             check(counted.remove(at))
         });
@@ -204,7 +205,7 @@ fn numbers(runs: &Runs) -> String {
     )
 }
 
-/// Returns whether the untraced processes together launched each kernel as often as the traced ones.
+/// Returns whether the untraced processes launched each kernel as often, in total, as the traced processes.
 fn launches_agree(runs: &Runs) -> bool {
     let launches = |run: &Run| {
         let kernels = run.summary.as_ref().ok()?.kernels.iter();
@@ -221,7 +222,7 @@ fn launches_agree(runs: &Runs) -> bool {
 fn add_selection(sum: &mut SelectionSummary, more: &SelectionSummary) {
     sum.launches += more.launches;
     sum.ctas += more.ctas;
-    // Estimates are only made per process.
+    // Estimates exist only per process.
     sum.estimates.clear();
     if let Some(sample) = sum.selection.sample {
         let part = match sample.unit {

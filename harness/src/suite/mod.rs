@@ -1,7 +1,8 @@
-//! Runs a whole suite: fetches and builds everything, then runs, verifies and analyses one benchmark after another.
+//! Runs a whole suite: fetches and builds everything, then runs, verifies and analyses each benchmark in turn.
 //!
-//! Benchmarks are built in parallel but run one at a time, so that their times are meaningful. A failed benchmark is recorded and does not
-//! stop the others. `run.json` is written after each, so that an interrupted run keeps its results.
+//! Benchmarks are built in parallel but run one at a time, so that their times are meaningful. A failed benchmark is
+//! recorded and does not stop the others. `run.json` is written after each benchmark, so that an interrupted run keeps
+//! its results.
 
 mod analyse;
 mod benchmark;
@@ -56,7 +57,7 @@ impl<'a> SuiteRun<'a> {
         if options.bless && session.build.protocol == Protocol::InSitu {
             bail!(
                 Usage,
-                "an in-situ run cannot be blessed: it has no digests; leave out --in-situ or --bless"
+                "an in-situ run cannot be blessed: it has no digests; remove --in-situ or --bless"
             );
         }
         Ok(Self {
@@ -89,7 +90,7 @@ impl<'a> SuiteRun<'a> {
             let result = BenchmarkSummary {
                 backend: self.progress.summary.backend,
                 size: self.progress.summary.size.clone(),
-                ..self.one(item)?
+                ..self.run_one(item)?
             };
             stopped |= result
                 .failure
@@ -117,8 +118,8 @@ impl<'a> SuiteRun<'a> {
         Ok((summary, folder))
     }
 
-    /// Returns the result of one benchmark, from the interrupted run or by running it.
-    fn one(&mut self, item: &Prepared<'_>) -> Result<BenchmarkSummary, Failure> {
+    /// Returns the result of one benchmark, either from the interrupted run or by running it.
+    fn run_one(&mut self, item: &Prepared<'_>) -> Result<BenchmarkSummary, Failure> {
         let benchmark = item.benchmark;
         if interrupt::requested() {
             let why = "the run was interrupted before this benchmark";
@@ -134,9 +135,9 @@ impl<'a> SuiteRun<'a> {
             Err(failure) => return Ok(skipped(benchmark, failure)),
         };
         let (running, in_situ) = (&self.options.running, self.session.verify_in_situ);
-        let ran = progress::fingerprint(&case, running, in_situ, executables)?;
-        if let Some(kept) = self.progress.take_previous(&benchmark.name, &ran) {
-            return Ok(kept);
+        let fingerprint = progress::fingerprint(&case, running, in_situ, executables)?;
+        if let Some(previous) = (self.progress).take_previous(&benchmark.name, &fingerprint) {
+            return Ok(previous);
         }
         let mut earlier_attempts = Vec::new();
         loop {
@@ -151,7 +152,7 @@ impl<'a> SuiteRun<'a> {
                 && !interrupt::requested()
             {
                 self.session.reporter.line(&format!(
-                    "{}: attempt {} failed ({}), trying again\n  {}",
+                    "{}: attempt {} failed ({}); trying again\n  {}",
                     benchmark.name,
                     earlier_attempts.len() + 1,
                     failure.kind,
@@ -162,7 +163,7 @@ impl<'a> SuiteRun<'a> {
             }
             return Ok(BenchmarkSummary {
                 earlier_attempts,
-                ran: Some(ran),
+                ran: Some(fingerprint),
                 ..result
             });
         }
@@ -177,19 +178,19 @@ fn is_retryable(kind: FailureKind) -> bool {
     )
 }
 
-/// Returns the folder of a suite's golden results: `golden/<suite>` next to the `suites` folder that contains the suite, as in the repository
-/// and in bundles; otherwise `golden` in the suite's folder.
+/// Returns the folder of a suite's golden results: `golden/<suite>` next to the `suites` folder that contains the
+/// suite, as in the repository and in bundles; otherwise `golden` in the suite's folder.
 pub fn golden_folder(suite: &Suite) -> PathBuf {
     let folder = suite.folder.canonicalize();
     let folder = folder.unwrap_or_else(|_| suite.folder.clone());
     let suites = (folder.parent()).filter(|it| it.file_name() == Some("suites".as_ref()));
     match suites.and_then(Path::parent) {
-        Some(beside) => beside.join("golden").join(&suite.name),
+        Some(parent) => parent.join("golden").join(&suite.name),
         None => folder.join("golden"),
     }
 }
 
-/// Returns the golden file for a benchmark and size: the one for this backend if it exists, else the common one.
+/// Returns the golden file for a benchmark and size: the one for this backend if it exists, or else the common one.
 pub fn golden_file(folder: &Path, benchmark: &str, size: &str, backend: Backend) -> PathBuf {
     let own = folder.join(format!("{benchmark}.{size}.{backend}.json"));
     if own.is_file() {

@@ -1,4 +1,4 @@
-//! Additional runs of a benchmark: to see whether its results vary, and to trace it for comparison with an in-situ run.
+//! Additional runs of a benchmark, to find out whether its results vary or to compare a trace with an in-situ run.
 
 use std::borrow::Cow;
 use std::fs;
@@ -17,7 +17,8 @@ use superstep_build::bail;
 use superstep_build::failure::Failure;
 
 /// Hint for a difference that repeated runs do not explain.
-const HINT: &str = "; for a program whose threads divide work differently in each run, `deterministic` in its manifest (or --nondeterministic) determines what is compared";
+const HINT: &str = "; if the program's threads divide work differently in each run, `deterministic` in its manifest (or \
+                    --nondeterministic) determines what is compared";
 
 impl Run {
     /// Returns the counts of all processes of a counting run.
@@ -40,7 +41,7 @@ impl Run {
 }
 
 impl Runs {
-    /// Returns how launch numbers may differ between the traced and the counting run.
+    /// Returns how launch numbers can differ between the traced and the counting run.
     pub(super) fn order(&self) -> Order {
         let runs = [&self.traced, &self.counted];
         match runs.iter().all(|run| run.processes.is_empty()) {
@@ -51,12 +52,12 @@ impl Runs {
 }
 
 impl Attempt<'_> {
-    /// Compares other runs with the untraced one. If they differ, more untraced runs show whether the output varies.
+    /// Compares other runs with the untraced run. If they differ, more untraced runs show whether the output varies.
     pub(super) fn outputs_equal(
         &self,
         native: &Run,
         others: [&Run; 2],
-        place: &Path,
+        folder: &Path,
     ) -> Result<Vec<Check>, Failure> {
         let checks = self.case.output_checks();
         let mut varying = OutputVariation::default();
@@ -68,8 +69,8 @@ impl Attempt<'_> {
             if number > MORE_RUNS || results.iter().all(|check| check.ok) {
                 return Ok(results);
             }
-            let again = self.again(Kind::Native, &self.executables.native, number, place)?;
-            varying.add(&native.files, &again.files, &checks);
+            let repeated = self.rerun(Kind::Native, &self.executables.native, number, folder)?;
+            varying.add(&native.files, &repeated.files, &checks);
         }
     }
 
@@ -78,7 +79,7 @@ impl Attempt<'_> {
         &self,
         scan: &CaptureScan,
         runs: &Runs,
-        place: &Path,
+        folder: &Path,
     ) -> Result<Check, Failure> {
         let (first, same) = (runs.counted.counts(), self.record.same());
         let mut varying = CountVariation::new(runs.order());
@@ -97,37 +98,37 @@ impl Attempt<'_> {
                 check.detail.push_str(HINT);
                 return Ok(check);
             }
-            let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;
-            varying.add(first, again.counts().as_deref().unwrap_or_default());
+            let repeated = self.rerun(Kind::Counted, &self.executables.counted, number, folder)?;
+            varying.add(first, repeated.counts().as_deref().unwrap_or_default());
         }
     }
 
-    /// Traces the program again and compares the sums with that trace, which is not kept.
+    /// Traces the program again, compares the sums with that trace, and deletes the trace.
     pub(super) fn verify_in_situ(
         &self,
         added_up: &Analysis,
         capture: &Capture,
         runs: &Runs,
-        place: &Path,
+        folder: &Path,
     ) -> Result<Vec<Check>, Failure> {
         let Some(program) = &self.executables.recording else {
             bail!(
                 Usage,
-                "failed to verify {}: the bundle has no program that records; build it again with --in-situ --verify-in-situ",
+                "failed to verify {}: the bundle has no recording program; rebuild it with --in-situ --verify-in-situ",
                 self.record.name
             );
         };
         let has_waits = capture.sites().iter().any(|site| site.waits);
         let is_steady = self.record.same() == Reproducibility::Digests && !has_waits;
-        let (mut results, traced) = self.record_and_analyse(program, &runs.native, place)?;
+        let (mut results, traced) = self.record_and_analyse(program, &runs.native, folder)?;
         let (sites, order) = (capture.sites(), runs.order());
         let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));
         let is_retryable = |check: &Check| !check.ok && order != Order::Fixed;
         let equal = match equal.filter(|check| !is_retryable(check)) {
             Some(equal) => equal,
             None => {
-                let place = place.join("recorded-again");
-                let (more, again) = self.record_and_analyse(program, &runs.native, &place)?;
+                let folder = folder.join("recorded-again");
+                let (more, again) = self.record_and_analyse(program, &runs.native, &folder)?;
                 results.extend(more);
                 verify::in_situ_between(added_up, [&traced, &again], sites, order)
             }
@@ -140,14 +141,14 @@ impl Attempt<'_> {
         &self,
         program: &Path,
         native: &Run,
-        place: &Path,
+        folder: &Path,
     ) -> Result<(Vec<Check>, Analysis), Failure> {
-        let folder = place.join(Kind::Recorded.name()).join("capture");
+        let capture_folder = folder.join(Kind::Recorded.name()).join("capture");
         let recorded = {
             let _step = self.step("recorded run", None);
-            (self.case).execute(Kind::Recorded, program, place, Some(&folder))?
+            (self.case).execute(Kind::Recorded, program, folder, Some(&capture_folder))?
         };
-        recorded.ended_well(self.case)?;
+        recorded.check_end(self.case)?;
         let checks = self.case.output_checks();
         let mut results = vec![verify::outputs_equal(
             &native.files,
@@ -158,26 +159,26 @@ impl Attempt<'_> {
             recorded.files.name,
             &recorded.summary,
         ));
-        let trace = capture::open(&folder)?;
+        let trace = capture::open(&capture_folder)?;
         results.push(verify::capture_complete(&trace));
         let _step = self.step("comparison with the trace", Some(&trace));
         let options = &self.suite.options.analysis;
-        let traced = analyse::communication(&trace, &folder, options)?;
+        let traced = analyse::communication(&trace, &capture_folder, options)?;
         drop(trace);
-        fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
+        fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
         Ok((results, traced))
     }
 
-    fn again(&self, kind: Kind, program: &Path, number: u32, place: &Path) -> Result<Run, Failure> {
+    fn rerun(&self, kind: Kind, program: &Path, number: u32, into: &Path) -> Result<Run, Failure> {
         let name = match kind {
             Kind::Native => "untraced",
             _ => "counting",
         };
         let what = format!("repeated {name} run, since results differ");
         let _step = self.step(&what, None);
-        let place = place.join(format!("again-{number}"));
-        let run = self.case.execute(kind, program, &place, None)?;
-        run.ended_well(self.case)?;
+        let folder = into.join(format!("again-{number}"));
+        let run = self.case.execute(kind, program, &folder, None)?;
+        run.check_end(self.case)?;
         Ok(run)
     }
 }

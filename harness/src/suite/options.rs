@@ -19,7 +19,7 @@ use superstep_build::manifest::{Benchmark, Suite};
 
 #[derive(Debug, Clone, Default)]
 pub struct ProgramChoice {
-    /// `None`: the suite's default.
+    /// `None` means the suite's default.
     pub size: Option<String>,
     pub selection: Selection,
 }
@@ -35,28 +35,28 @@ impl ProgramChoice {
         })
     }
 
-    /// Returns the chosen benchmarks of `suite` in order: those that `backend` supports, and the others.
+    /// Returns the chosen benchmarks of `suite` in order, and separately those that `backend` does not support.
     pub fn of<'a>(
         &self,
         suite: &'a Suite,
         backend: Backend,
     ) -> Result<(Vec<&'a Benchmark>, Unsupported<'a>), Failure> {
-        let (mut selected, mut others) = (Vec::new(), Vec::new());
+        let (mut selected, mut unsupported) = (Vec::new(), Vec::new());
         for benchmark in &suite.benchmarks {
-            match benchmark.only_on.filter(|only| *only != backend) {
-                _ if !self.selection.takes(&benchmark.name, &suite.groups) => {}
+            match benchmark.only_on.filter(|required| *required != backend) {
+                _ if !self.selection.contains(&benchmark.name, &suite.groups) => {}
                 None => selected.push(benchmark),
-                Some(only) => others.push((benchmark.name.as_str(), only)),
+                Some(required) => unsupported.push((benchmark.name.as_str(), required)),
             }
         }
-        if let (true, [(name, _), ..]) = (selected.is_empty(), &others[..]) {
+        if let (true, [(name, _), ..]) = (selected.is_empty(), &unsupported[..]) {
             bail!(
                 Usage,
                 "{name} does not support --backend {backend}; choose another backend"
             );
         }
         if selected.is_empty() {
-            let names = suite.benchmarks.iter().map(|one| one.name.clone());
+            let names = suite.benchmarks.iter().map(|it| it.name.clone());
             let groups = suite.groups.keys().map(|group| format!("@{group}"));
             let known: Vec<String> = names.chain(groups).collect();
             bail!(
@@ -73,7 +73,7 @@ impl ProgramChoice {
                 "no selected benchmark has the size `{size}`; the available sizes are {}",
                 known.into_iter().collect::<Vec<_>>().join(", ")
             ),
-            _ => Ok((selected, others)),
+            _ => Ok((selected, unsupported)),
         }
     }
 }
@@ -84,7 +84,7 @@ pub struct Execution {
     pub fetch: FetchOptions,
     /// Wall-time limit; `None` means the manifest's.
     pub timeout: Option<Duration>,
-    /// Limit on resident memory; `None` means the manifest's, or most of the machine's.
+    /// Limit on resident memory; `None` means the manifest's, or nine tenths of the machine's memory.
     pub memory_limit_bytes: Option<u64>,
     pub config: Config,
     /// Time after which a run that writes a capture is killed.
@@ -107,8 +107,8 @@ impl Execution {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Analysis")]
 pub struct AnalysisOptions {
-    /// Memory limit for the analysis, for example 2GB; anything that does not fit goes to temporary files in the results folder [default: a
-    /// quarter of the machine's memory].
+    /// Memory limit for the analysis, for example 2GB; anything that does not fit goes to temporary files in the
+    /// results folder [default: a quarter of the machine's memory].
     #[arg(long, value_name = "SIZE")]
     pub analysis_memory: Option<ByteSize>,
     /// Condition under which a read counts as communication.
@@ -124,11 +124,12 @@ pub struct AnalysisOptions {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Tables and figures")]
 pub struct MetricArgs {
-    /// Draw an additional density map of these CTAs (numbered by x, then y, then z): FIRST-LAST or SOURCES:RECEIVERS, for example
-    /// 100-299 or 4000-4199:0-63. Beyond 200 CTAs per axis, several share a cell.
+    /// Draw an additional density map of these CTAs (numbered by x, then y, then z): FIRST-LAST or SOURCES:RECEIVERS,
+    /// for example 100-299 or 4000-4199:0-63. Beyond 200 CTAs per axis, multiple CTAs share a cell.
     #[arg(long, value_name = "RANGE", value_parser = CtaWindow::parse)]
     density_ctas: Option<CtaWindow>,
-    /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the multi-GPU model [default: 450, NVLink 4].
+    /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the multi-GPU model [default: 450, NVLink
+    /// 4].
     #[arg(long, value_name = "GB/S", value_parser = value::bandwidth)]
     link_bandwidth: Option<f64>,
 }
@@ -157,7 +158,7 @@ pub struct SuiteOptions {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Repeats and reports")]
 pub struct Running {
-    /// Continue the newest interrupted run, or the one in RUN_DIR.
+    /// Resume the newest interrupted run, or the run in RUN_DIR.
     ///
     /// If the newest run is complete, start a new one.
     #[arg(long, value_name = "RUN_DIR", num_args = 0..=1, require_equals = true)]
@@ -171,8 +172,8 @@ pub struct Running {
     /// failed attempts.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub retry: u32,
-    /// Fail a benchmark whose result cannot be compared with a golden one: the file is missing, or was made from different
-    /// inputs or with a different LLVM.
+    /// Fail a benchmark whose result cannot be compared with a golden result: the file is missing, or was created from
+    /// different inputs or with a different LLVM.
     #[arg(long)]
     pub require_golden: bool,
     /// Also write the results as JUnit XML.
@@ -187,8 +188,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Selects names that match one of `only` (all if it is empty) and none of `exclude`. Each text is a comma-separated list of patterns;
-    /// `@NAME` selects the members of a group.
+    /// Selects names that match a pattern in `only` (all if it is empty) and none in `exclude`. Each text is a
+    /// comma-separated list of patterns; `@NAME` selects the members of a group.
     pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
         Ok(Self {
             only: patterns(only)?,
@@ -200,17 +201,17 @@ impl Selection {
         self.only.is_empty() && self.exclude.is_empty()
     }
 
-    pub fn takes(&self, name: &str, groups: &BTreeMap<String, Vec<String>>) -> bool {
+    pub fn contains(&self, name: &str, groups: &BTreeMap<String, Vec<String>>) -> bool {
         let groups = groups.iter();
         let own = groups.filter(|(_, members)| members.iter().any(|member| member == name));
         let own: Vec<String> = own.map(|(group, _)| format!("@{group}")).collect();
-        let has = |patterns: &[Pattern]| {
+        let matches_any = |patterns: &[Pattern]| {
             patterns.iter().any(|pattern| match pattern.is_of_groups() {
                 true => own.iter().any(|group| pattern.matches(group)),
                 false => pattern.matches(name),
             })
         };
-        (self.only.is_empty() || has(&self.only)) && !has(&self.exclude)
+        (self.only.is_empty() || matches_any(&self.only)) && !matches_any(&self.exclude)
     }
 }
 
@@ -222,8 +223,9 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
     }
 }
 
-/// Returns `backend`, or by default CUDA if there is a GPU and the CPU otherwise; and `archs`, or by default sm_90 and the
-/// GPU's architecture. Device IR is compiled for the lowest, so that a newer GPU runs the same code as the CPU backend.
+/// Returns the backend and the architectures to build for. The defaults are CUDA if there is a GPU and the CPU
+/// otherwise, and sm_90 with the GPU's architecture. Device IR is compiled for the lowest architecture, so that a newer
+/// GPU runs the same code as the CPU backend.
 pub fn choose_target(backend: Option<Backend>, archs: &[u32]) -> (Backend, Vec<u32>) {
     let found = match backend {
         Some(Backend::Cpu) => None,

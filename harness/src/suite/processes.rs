@@ -1,5 +1,5 @@
-//! Collects the files of a run's processes. Processes without kernel launches, such as shells, launchers and parents that
-//! only fork, are ignored.
+//! Collects the files of a run's processes. Processes without kernel launches, such as shells, launchers and parents
+//! that only fork, are ignored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use superstep_trace::{
 
 use crate::verify;
 
-/// One of several processes of a run that launched kernels.
+/// A process that launched kernels, in a run with more than one such process.
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
@@ -39,13 +39,13 @@ pub struct Collected {
 #[derive(Debug, Clone, Copy)]
 pub struct EarlyEnd {
     pub process: Process,
-    /// True if all its launches had ended.
-    pub is_whole: bool,
+    /// Whether all of its launches had ended.
+    pub is_complete: bool,
 }
 
-/// Returns the folder of the processes' journals, or of their summaries if more than one launched kernels.
-pub fn summaries(place: &Path) -> PathBuf {
-    place.join("summaries")
+/// Returns the folder of the processes' journals, or of their summaries if more than one process launched kernels.
+pub fn summaries(run_folder: &Path) -> PathBuf {
+    run_folder.join("summaries")
 }
 
 #[derive(Default)]
@@ -55,15 +55,16 @@ struct ProcessFiles {
     early: Option<EarlyEnd>,
 }
 
-/// Collects the [`summaries`] of `place` and the captures, one folder per process, in `capture`. The files of a single process become
-/// `summary.json` and `capture` itself. `is_over` means that the program was not stopped and its files are complete.
+/// Collects the [`summaries`] of `run_folder` and the captures, one folder per process, in `capture`. The files of a
+/// single process become `summary.json` and `capture` itself. `is_over` means that the program was not stopped and its
+/// files are complete.
 pub fn collect(
-    place: &Path,
+    run_folder: &Path,
     capture: Option<&Path>,
     backend: Backend,
     is_over: bool,
 ) -> Result<Collected, Failure> {
-    let folder = summaries(place);
+    let folder = summaries(run_folder);
     let mut found: BTreeMap<String, ProcessFiles> = BTreeMap::new();
     for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
         let path = entry.map_err(Failure::io("read", &folder))?.path();
@@ -82,11 +83,11 @@ pub fn collect(
         found.early = early_end(found);
     }
     let early = found.values().filter_map(|found| found.early).collect();
-    let mut kept: Vec<ProcessRun> = Vec::new();
+    let mut active: Vec<ProcessRun> = Vec::new();
     let mut idle: Vec<ProcessFiles> = Vec::new();
     for (name, found) in found {
         match process(&name, &found) {
-            Some(process) => kept.push(process),
+            Some(process) => active.push(process),
             None => idle.push(found),
         }
     }
@@ -94,27 +95,27 @@ pub fn collect(
     let write = |summary: &Summary, path: PathBuf| {
         summary.write(&path).map_err(Failure::io("write", &path))
     };
-    if kept.len() > 1 {
-        kept.sort_by_key(|one| one.process);
+    if active.len() > 1 {
+        active.sort_by_key(|run| run.process);
         idle.iter().try_for_each(remove)?;
         fs::create_dir(&folder).map_err(Failure::io("create", &folder))?;
-        for one in &kept {
-            if let Ok(summary) = &one.summary {
-                write(summary, folder.join(format!("{}.json", one.process)))?;
+        for run in &active {
+            if let Ok(summary) = &run.summary {
+                write(summary, folder.join(format!("{}.json", run.process)))?;
             }
         }
         return Ok(Collected {
-            summary: added_up(&kept),
-            processes: kept,
+            summary: total(&active),
+            processes: active,
             early,
         });
     }
     // The program may have launched nothing. Without a summary, it used no CUDA or ended early.
-    let (only, is_idle) = match kept.pop() {
-        Some(only) => {
+    let (single, is_idle) = match active.pop() {
+        Some(single) => {
             let found = ProcessFiles {
-                summary: only.summary.ok(),
-                capture: only.capture,
+                summary: single.summary.ok(),
+                capture: single.capture,
                 ..ProcessFiles::default()
             };
             (found, false)
@@ -122,22 +123,22 @@ pub fn collect(
         None => (idle.pop().unwrap_or_default(), true),
     };
     idle.iter().try_for_each(remove)?;
-    if let Some(summary) = &only.summary {
-        write(summary, place.join("summary.json"))?;
+    if let Some(summary) = &single.summary {
+        write(summary, run_folder.join("summary.json"))?;
     }
-    if let (Some(capture), Some(path)) = (capture, &only.capture) {
-        let aside = place.join("capture-of-one");
-        let moved = fs::rename(path, &aside)
+    if let (Some(capture), Some(path)) = (capture, &single.capture) {
+        let temporary = run_folder.join("capture-of-one");
+        let moved = fs::rename(path, &temporary)
             .and_then(|()| fs::remove_dir(capture))
-            .and_then(|()| fs::rename(&aside, capture));
+            .and_then(|()| fs::rename(&temporary, capture));
         moved.map_err(Failure::io("move", path))?;
     }
-    let summary = match only.summary {
+    let summary = match single.summary {
         None if is_idle && is_over => Ok(Summary::new(backend)),
         summary => summary.ok_or_else(|| NoSummary("the program".to_owned())),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
-        let ended = match &only.capture {
+        let ended = match &single.capture {
             None => empty_capture(capture, summary),
             Some(_) if is_idle => end_idle(capture),
             Some(_) => Ok(()),
@@ -151,20 +152,21 @@ pub fn collect(
     })
 }
 
-/// If the process ended early after launching a kernel, ends its capture.
+/// Ends the capture of a process that ended early after launching a kernel.
 fn early_end(found: &ProcessFiles) -> Option<EarlyEnd> {
     let summary = found.summary.as_ref().filter(|summary| !summary.ended)?;
-    let is_whole = match &found.capture {
+    let is_complete = match &found.capture {
         None => (summary.launches > 0).then_some(true),
         Some(folder) => end(folder, summary),
     };
     Some(EarlyEnd {
         process: summary.process?,
-        is_whole: is_whole?,
+        is_complete: is_complete?,
     })
 }
 
-/// Ends the capture of a process that ended early. Returns whether all launches had ended; `None` without launches.
+/// Ends the capture of a process that ended early. Returns whether all launches had ended, or `None` if there were
+/// none.
 fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     let Ok(capture) = Capture::open(folder) else {
         return Some(false);
@@ -177,8 +179,8 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     let fault = summary.faults.first().cloned();
     let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
     // A capture without an end fails to verify.
-    let may_end = !capture.damaged && launches.all(|record| record.end.is_some());
-    Some(may_end && end_capture(folder, &outcome).is_ok())
+    let can_end = !capture.damaged && launches.all(|record| record.end.is_some());
+    Some(can_end && end_capture(folder, &outcome).is_ok())
 }
 
 fn end_idle(folder: &Path) -> Result<(), TraceError> {
@@ -217,12 +219,12 @@ fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
             capture: found.capture.clone(),
         });
     };
-    let did_something = found.early.is_some()
+    let is_active = found.early.is_some()
         || summary.launches > 0
         || !summary.opaque.is_empty()
         || !summary.faults.is_empty();
     Some(ProcessRun {
-        process: summary.process.filter(|_| did_something)?,
+        process: summary.process.filter(|_| is_active)?,
         summary: Ok(summary.clone()),
         capture: found.capture.clone(),
     })
@@ -248,19 +250,19 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
         [_] => first.process.to_string(),
         _ => format!("{number} processes (the first is {})", first.process),
     };
-    Some(match early.iter().find(|early| !early.is_whole) {
+    Some(match early.iter().find(|early| !early.is_complete) {
         None => verify::passed(NAME, format!("{subject} {how}; all launches had ended")),
-        Some(cut) => verify::failed(
+        Some(incomplete) => verify::failed(
             NAME,
             format!(
                 "{subject} {how}; a launch of {} had not ended, and its effect is unknown; synchronise before the process ends",
-                cut.process
+                incomplete.process
             ),
         ),
     })
 }
 
-fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
+fn total(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut all = processes.iter();
     let mut sum = match all.next() {
         Some(first) => first.summary.clone()?,
@@ -276,15 +278,15 @@ fn added_up(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     sum.faults = named(first, &sum.faults);
     sum.warnings = named(first, &sum.warnings);
     (sum.process, sum.counts) = (None, None);
-    for one in all {
-        let summary = one.summary.as_ref().map_err(Clone::clone)?;
+    for run in all {
+        let summary = run.summary.as_ref().map_err(Clone::clone)?;
         sum.launches += summary.launches;
         sum.host_threads += summary.host_threads;
         sum.kernel_ns += summary.kernel_ns;
         sum.records_lost += summary.records_lost;
         sum.bad_addresses += summary.bad_addresses;
-        sum.faults.extend(named(one.process, &summary.faults));
-        sum.warnings.extend(named(one.process, &summary.warnings));
+        sum.faults.extend(named(run.process, &summary.faults));
+        sum.warnings.extend(named(run.process, &summary.warnings));
         add(&mut sum.kernels, &summary.kernels);
         add(&mut sum.opaque, &summary.opaque);
     }

@@ -1,7 +1,7 @@
 //! Progress of a run: starts or resumes it, and writes `run.json` after each benchmark.
 //!
-//! `run.json` contains everything that is needed to resume a run, and is replaced atomically. The folder of a benchmark that it does not
-//! list is incomplete and is removed before the benchmark runs again.
+//! `run.json` contains everything needed to resume a run, and is replaced atomically. The folder of a benchmark that
+//! `run.json` does not list is incomplete and is removed before the benchmark runs again.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ use superstep_build::fetch::hash_bytes;
 pub struct Progress {
     pub(super) folder: RunFolder,
     pub(super) summary: RunSummary,
-    kept: Vec<BenchmarkSummary>,
+    previous: Vec<BenchmarkSummary>,
 }
 
 impl Progress {
@@ -58,22 +58,22 @@ impl Progress {
         };
         if let Some(progress) = earlier {
             reporter.line(&format!(
-                "continuing {}: {} of {} benchmarks already have results",
+                "resuming {}: {} of {} benchmarks already have results",
                 progress.folder.path().display(),
-                progress.kept.len(),
+                progress.previous.len(),
                 progress.summary.planned.len()
             ));
             return Ok(progress);
         }
         if options.running.resume == Some(None) {
-            reporter.line("nothing to continue: the newest run is complete, or there is none; starting a new one");
+            reporter.line("nothing to resume: the newest run is complete, or there is none; starting a new run");
         }
         let folder = RunFolder::create(&options.out, suite)?;
         folder.write_summary(&fresh)?;
         Ok(Self {
             folder,
             summary: fresh,
-            kept: Vec::new(),
+            previous: Vec::new(),
         })
     }
 
@@ -95,7 +95,7 @@ impl Progress {
                 folder.path().display()
             );
         }
-        for (what, then, asked) in [
+        for (what, old, new) in [
             ("suite", &summary.suite, &current.suite),
             ("size", &summary.size, &current.size),
             (
@@ -105,9 +105,9 @@ impl Progress {
             ),
             ("version", &summary.tool, &current.tool),
         ] {
-            if then != asked {
+            if old != new {
                 return usage(format!(
-                    "its {what} is `{then}`, but this command's is `{asked}`"
+                    "its {what} is `{old}`, but this command's is `{new}`"
                 ));
             }
         }
@@ -121,25 +121,25 @@ impl Progress {
                 current.planned.join(", ")
             ));
         }
-        let mut kept = std::mem::take(&mut summary.benchmarks);
-        kept.retain(is_final);
+        let mut previous = std::mem::take(&mut summary.benchmarks);
+        previous.retain(is_final);
         summary.resumed.push(now());
         let progress = Self {
             folder,
             summary,
-            kept,
+            previous,
         };
         // Records the attempt even if the process is killed before its first result.
         progress.write()?;
         Ok(progress)
     }
 
-    /// Takes the result from the interrupted run if it came from the program that would run now.
-    pub(super) fn take_previous(&mut self, name: &str, ran: &str) -> Option<BenchmarkSummary> {
-        let mut kept = self.kept.iter();
-        let position = kept.position(|benchmark| benchmark.name == name)?;
-        let benchmark = self.kept.swap_remove(position);
-        (benchmark.ran.as_deref() == Some(ran)).then_some(benchmark)
+    /// Removes the interrupted run's result, and returns it if it came from the program that would run now.
+    pub(super) fn take_previous(&mut self, name: &str, hash: &str) -> Option<BenchmarkSummary> {
+        let mut previous = self.previous.iter();
+        let position = previous.position(|benchmark| benchmark.name == name)?;
+        let benchmark = self.previous.swap_remove(position);
+        (benchmark.ran.as_deref() == Some(hash)).then_some(benchmark)
     }
 
     /// Removes the results of an interrupted benchmark.
@@ -167,7 +167,7 @@ impl Progress {
     }
 
     pub(super) fn has_previous(&self, name: &str) -> bool {
-        self.kept.iter().any(|benchmark| benchmark.name == name)
+        self.previous.iter().any(|benchmark| benchmark.name == name)
     }
 
     pub(super) fn end(mut self, complete: bool) -> Result<(RunSummary, RunFolder), Failure> {
@@ -179,9 +179,9 @@ impl Progress {
         Ok((summary, self.folder))
     }
 
-    /// Adds kept results to `summary`, in the suite's order.
+    /// Adds the previous results to `summary`, in the suite's order.
     fn add_previous(&self, summary: &mut RunSummary) {
-        summary.benchmarks.extend(self.kept.iter().cloned());
+        summary.benchmarks.extend(self.previous.iter().cloned());
         let planned = &summary.planned;
         summary
             .benchmarks

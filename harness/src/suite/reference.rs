@@ -27,7 +27,7 @@ pub struct References {
 }
 
 impl References {
-    /// Builds all programs with a recipe in parallel; one failure does not stop the others.
+    /// Builds all programs that have a recipe, in parallel; a failure does not stop the other builds.
     pub fn build(prepared: &[Prepared<'_>], reporter: &Reporter) -> Result<Self, Failure> {
         let recipes: Vec<_> = (prepared.iter())
             .filter_map(|item| match item.executables.as_ref().ok()?.reference {
@@ -47,7 +47,7 @@ impl References {
             });
         };
         let _step = reporter.step("building with nvcc", None);
-        let folder = TempDir::new().map_err(|error| Failure::internal("make a folder", error))?;
+        let folder = TempDir::new().map_err(|error| Failure::internal("create a folder", error))?;
         let built = recipes.into_par_iter().map(|(name, recipe)| {
             let built = Recipe::build(recipe, &nvcc, &folder.path().join(name))
                 .map_err(|error| Failure::new(FailureKind::Build, error.to_string()));
@@ -64,7 +64,7 @@ impl References {
         &self,
         case: &Case<'_>,
         executables: &Executables,
-        place: &std::path::Path,
+        folder: &std::path::Path,
     ) -> Result<Option<Check>, Failure> {
         let native = match &executables.reference {
             Reference::NotBuilt => return Ok(None),
@@ -79,11 +79,11 @@ impl References {
         let checks = case.output_checks();
         let mut varying = OutputVariation::default();
         let run = |kind, program, number: u32| {
-            let place = match number {
-                0 => place.to_owned(),
-                number => place.join(format!("again-{number}")),
+            let folder = match number {
+                0 => folder.to_owned(),
+                number => folder.join(format!("again-{number}")),
             };
-            case.execute(kind, program, &place, None)
+            case.execute(kind, program, &folder, None)
         };
         let first = (run(Kind::Nvcc, nvcc, 0)?, run(Kind::Unfused, native, 0)?);
         let mut number = 0;

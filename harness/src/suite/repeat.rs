@@ -30,7 +30,8 @@ impl Times {
     }
 }
 
-/// Repeats the untraced and the traced program and compares the captures, which are not kept. A run that differs fails the check.
+/// Repeats the untraced and the traced program, compares the captures, and deletes them. A run that differs fails the
+/// check.
 pub(super) fn run(
     suite: &SuiteRun<'_>,
     case: &Case<'_>,
@@ -46,8 +47,8 @@ pub(super) fn run(
     let mut checks = Vec::new();
     let mut difference = None;
     for number in 2..=count {
-        let place = folder.benchmark(name).join(format!("repeat-{number}"));
-        let capture_folder = place.join("capture");
+        let run_folder = folder.benchmark(name).join(format!("repeat-{number}"));
+        let capture_folder = run_folder.join("capture");
         let capture = Some(capture_folder.as_path());
         for (kind, program, capture, times) in [
             (Kind::Native, &executables.native, None, &mut native),
@@ -55,8 +56,8 @@ pub(super) fn run(
         ] {
             let what = format!("{name}: {} run {number} of {count}", kind.name());
             let _step = reporter.step(what, None);
-            let run = case.execute(kind, program, &place, capture)?;
-            run.ended_well(case)?;
+            let run = case.execute(kind, program, &run_folder, capture)?;
+            run.check_end(case)?;
             let equal =
                 verify::outputs_equal(&first.native.files, &run.files, &case.output_checks());
             if !equal.ok {

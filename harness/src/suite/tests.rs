@@ -8,12 +8,12 @@ use super::*;
 fn golden_results_are_next_to_the_suites_folder_or_in_the_suite() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
-    for (place, golden) in [
+    for (path, golden) in [
         ("suites/mine", "golden/toys"),
         ("mine", "mine/golden"),
         ("suites", "suites/golden"),
     ] {
-        let folder = root.join(place);
+        let folder = root.join(path);
         fs::create_dir_all(&folder).unwrap();
         let suite = Suite {
             folder: folder.join("."),

@@ -47,13 +47,13 @@ impl fmt::Display for Order {
     }
 }
 
-/// Differences between counting runs of a program, which are left out of comparisons.
+/// Differences between counting runs of a program; comparisons leave them out.
 #[derive(Debug, Default)]
 pub struct CountVariation {
     order: Order,
     /// Mangled names of kernels whose counts vary.
     pub(super) kernels: BTreeSet<String>,
-    /// True if the launches vary.
+    /// Whether the launches vary.
     pub(super) launches: bool,
 }
 
@@ -70,7 +70,8 @@ impl CountVariation {
     }
 
     pub fn add(&mut self, first: &[LaunchCounts], second: &[LaunchCounts]) {
-        let sites = |of: &LaunchCounts| -> BTreeMap<_, _> { of.sites.iter().copied().collect() };
+        let sites =
+            |launch: &LaunchCounts| -> BTreeMap<_, _> { launch.sites.iter().copied().collect() };
         if self.order != Order::Fixed {
             let mut balance: HashMap<_, i64> = HashMap::new();
             let mut launches: HashMap<_, i64> = HashMap::new();
@@ -80,10 +81,10 @@ impl CountVariation {
                     *launches.entry(&launch.kernel).or_default() += sign;
                 }
             }
-            let differ = balance.into_iter().filter(|(_, left)| *left != 0);
+            let differ = balance.into_iter().filter(|(_, sum)| *sum != 0);
             self.kernels
                 .extend(differ.map(|((kernel, _), _)| kernel.clone()));
-            self.launches |= launches.values().any(|&left| left != 0);
+            self.launches |= launches.values().any(|&sum| sum != 0);
             return;
         }
         let key = |launch: &LaunchCounts| (launch.stream, launch.launch);
@@ -101,9 +102,9 @@ impl CountVariation {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, except for what varies. `same` is what both runs
-    /// must have in common: with [`Reproducibility::CountsEachLaunch`], launches that only one run has are left out; with
-    /// [`Reproducibility::Launches`], all counts.
+    /// Compares every launch of `scan` with the counting run's `counts`, except for what varies. `same` is what both
+    /// runs must have in common: with [`Reproducibility::CountsEachLaunch`], launches that only one run has are left
+    /// out; with [`Reproducibility::Launches`], all counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
@@ -112,7 +113,7 @@ impl CountVariation {
     ) -> Check {
         // A program without kernels has no counts.
         let Some(counts) = counts.or(scan.launches.is_empty().then_some(&[])) else {
-            return failed(NAME, "the counting run left no counts");
+            return failed(NAME, "the counting run wrote no counts");
         };
         let same = match self.launches {
             true => same.min(Reproducibility::CountsEachLaunch),
@@ -124,7 +125,7 @@ impl CountVariation {
             varying: self,
         };
         let (mut order, mut compared) = (Order::Fixed, comparison.in_order(counts));
-        if compared.is_err() && self.order != Order::Fixed && comparison.is_whole() {
+        if compared.is_err() && self.order != Order::Fixed && comparison.needs_all_launches() {
             (order, compared) = (self.order, comparison.in_any_order(counts));
         }
         let compared = match compared {
@@ -179,7 +180,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn is_whole(&self) -> bool {
+    fn needs_all_launches(&self) -> bool {
         self.same >= Reproducibility::Counts
     }
 
@@ -247,13 +248,10 @@ impl Comparison<'_> {
     /// For an in-situ run, returns the kinds of accesses that a kernel's threads repeat while they wait.
     fn waiting_kinds(&self, kernel: &str) -> BTreeSet<u32> {
         let sites = self.scan.sites;
-        let may_be_there =
+        let can_execute =
             |it: &&Site| it.function == kernel || sites.kernel(&it.function).is_none();
         let waits = sites.iter().filter(|it| it.waits && self.scan.is_in_situ());
-        waits
-            .filter(may_be_there)
-            .map(|it| kind_of(it.op))
-            .collect()
+        waits.filter(can_execute).map(|it| kind_of(it.op)).collect()
     }
 
     /// Compares launches with equal numbers; returns the number of thread accesses.
@@ -269,7 +267,7 @@ impl Comparison<'_> {
             let name = || launch_name(sites, launch);
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
-                _ if !self.is_whole() => continue,
+                _ if !self.needs_all_launches() => continue,
                 None => return Err(Difference(format!("{}: traced, but not counted", name()))),
                 Some(counted) => {
                     let (launch, other) = (name(), sites.display_name(&counted.kernel));
@@ -315,7 +313,7 @@ impl Comparison<'_> {
 
     fn same_number(&self, counted: usize) -> Result<(), Difference> {
         let traced = self.scan.launches.len();
-        match self.is_whole() && traced != counted {
+        match self.needs_all_launches() && traced != counted {
             true => Err(Difference(format!(
                 "{traced} launches traced, {counted} counted"
             ))),
@@ -325,12 +323,12 @@ impl Comparison<'_> {
 
     fn difference(&self, traced: &Counts, counted: &Counts) -> Option<String> {
         let keys: BTreeSet<u32> = traced.keys().chain(counted.keys()).copied().collect();
-        let of = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);
-        let both = |key| (key, of(traced, key), of(counted, key));
+        let count = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);
+        let pair = |key| (key, count(traced, key), count(counted, key));
         let mut differ = keys
             .into_iter()
-            .map(both)
-            .filter(|(_, one, other)| one != other);
+            .map(pair)
+            .filter(|(_, traced, counted)| traced != counted);
         let (key, traced, counted) = differ.next()?;
         Some(match self.scan.is_in_situ() {
             true => {

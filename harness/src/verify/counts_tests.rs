@@ -42,7 +42,7 @@ fn counts_that_differ_from_the_counting_run_fail() {
     );
     assert!(
         !counts_equal(&scan, None, Reproducibility::Digests).ok,
-        "no counts at all"
+        "there are no counts"
     );
 }
 
@@ -97,20 +97,20 @@ fn only_operations_that_wait_are_left_out() {
     let sites = vec![site(0, true), site(1, false)];
     let module = testing::module("toy.cu", sites, &[("k", "kernel"), ("m", "other")]);
     let launch = testing::launch("k", 1, 32);
-    let traced = |looks: u64, name: &str| {
+    let traced = |polls: u64, name: &str| {
         let mut capture = CaptureBuilder::new(&folder.path().join(name), &module);
-        let looks = (0..looks).map(|_| testing::group(0, 0, [0x1000]));
+        let polls = (0..polls).map(|_| testing::group(0, 0, [0x1000]));
         let loads = testing::group(1, 0, testing::words(0x2000));
-        capture.launch(launch.clone(), &[looks.chain([loads]).collect::<Vec<_>>()]);
+        capture.launch(launch.clone(), &[polls.chain([loads]).collect::<Vec<_>>()]);
         capture.finish()
     };
     let (capture, other) = (traced(3, "one"), traced(7, "other"));
     let (scan, other) = (scan(&capture).unwrap(), scan(&other).unwrap());
-    let counted = |looks, loads| LaunchCounts {
+    let counted = |polls, loads| LaunchCounts {
         stream: 0,
         launch: 0,
         kernel: "k".into(),
-        sites: vec![(0, looks), (1, loads)],
+        sites: vec![(0, polls), (1, loads)],
     };
     let check = counts_equal(&scan, Some(&[counted(9, 32)]), Reproducibility::Digests);
     assert!(
@@ -142,7 +142,7 @@ fn only_operations_that_wait_are_left_out() {
 }
 
 #[test]
-fn launches_of_several_threads_are_compared_in_any_order() {
+fn launches_of_multiple_threads_are_compared_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let site = testing::site(0, Op::Load);
     let module = testing::module("toy.cu", vec![site], &[("k", "kernel"), ("m", "other")]);
@@ -158,7 +158,7 @@ fn launches_of_several_threads_are_compared_in_any_order() {
     }
     let capture = capture.finish();
     let scan = scan(&capture).unwrap();
-    let counts = |of: [(u32, &str, u64); 4]| -> Vec<LaunchCounts> {
+    let counts = |launches: [(u32, &str, u64); 4]| -> Vec<LaunchCounts> {
         let mut next = HashMap::new();
         let count = |(stream, kernel, accesses): (u32, &str, u64)| {
             let number = next.entry(stream).or_insert(0);
@@ -170,7 +170,7 @@ fn launches_of_several_threads_are_compared_in_any_order() {
                 sites: vec![(0, accesses)],
             }
         };
-        of.map(count).into()
+        launches.map(count).into()
     };
     let swapped = counts([(1, "k", 2), (2, "k", 1), (1, "m", 4), (2, "m", 3)]);
     let mixed = counts([(1, "m", 3), (1, "k", 1), (2, "k", 2), (2, "m", 4)]);

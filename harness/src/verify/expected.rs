@@ -1,4 +1,4 @@
-//! Compares counts with those that a manifest expects.
+//! Compares counts with the counts that a manifest expects.
 
 use superstep_analysis::run_summary::Check;
 
@@ -9,12 +9,12 @@ use superstep_build::manifest::Expected;
 
 const NAME: &str = "expected-counts";
 
-/// Compares a run's totals with the manifest; returns `None` if it expects nothing for this size.
+/// Compares a run's totals with the manifest; returns `None` if the manifest expects nothing for this size.
 pub fn expected_counts(expected: &Expected, totals: &Totals, scan: &CaptureScan) -> Option<Check> {
     let threads = &totals.threads;
-    // Sums of an in-situ run include waits, whose number varies.
-    let holds_waits = scan.is_in_situ() && scan.has_waits();
-    let steady = |count: Option<u64>| count.filter(|_| !holds_waits);
+    // Sums of an in-situ run include waits, and the number of waits varies.
+    let includes_waits = scan.is_in_situ() && scan.has_waits();
+    let steady = |count: Option<u64>| count.filter(|_| !includes_waits);
     let known = [
         ("launches", expected.launches, totals.launches),
         ("CTAs", expected.ctas, totals.ctas),
@@ -30,14 +30,14 @@ pub fn expected_counts(expected: &Expected, totals: &Totals, scan: &CaptureScan)
             threads.atomics,
         ),
     ];
-    let mut good = Vec::new();
+    let mut matching = Vec::new();
     for (what, expected, found) in known {
         match expected {
             Some(number) if number != found => {
                 let text = format!("{number} {what} expected, {found} found");
                 return Some(failed(NAME, text));
             }
-            Some(number) => good.push(format!("{number} {what}")),
+            Some(number) => matching.push(format!("{number} {what}")),
             None => {}
         }
     }
@@ -48,7 +48,7 @@ pub fn expected_counts(expected: &Expected, totals: &Totals, scan: &CaptureScan)
             let text = format!("{name}: {ctas} CTAs expected, {found} found");
             return Some(failed(NAME, text));
         }
-        good.push(format!("{ctas} CTAs in each launch"));
+        matching.push(format!("{ctas} CTAs in each launch"));
     }
-    (!good.is_empty()).then(|| passed(NAME, good.join(", ")))
+    (!matching.is_empty()).then(|| passed(NAME, matching.join(", ")))
 }

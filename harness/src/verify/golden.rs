@@ -23,11 +23,11 @@ const SCHEMA_VERSION: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Golden {
     pub schema_version: u32,
-    /// A different version of LLVM may emit different instructions.
+    /// Another version of LLVM can emit different instructions.
     pub llvm: String,
     /// GPU architecture, such as 90 for sm_90.
     pub gpu_arch: u32,
-    /// Names and hashes. Digests are only compared for equal inputs.
+    /// Names and hashes. Digests are compared only for equal inputs.
     pub inputs: Vec<(String, String)>,
     /// Digests are compared only if all accesses are reproducible.
     pub same: Reproducibility,
@@ -41,8 +41,8 @@ pub struct Golden {
     pub running_digests: BTreeMap<u64, String>,
 }
 
-/// Returns whether the digest over the first `launches` is kept: each up to 32, then 16 per doubling.
-fn is_kept(launches: u64) -> bool {
+/// Returns whether the digest over the first `launches` is recorded: all of them up to 32, then 16 per doubling.
+fn is_recorded(launches: u64) -> bool {
     launches.is_multiple_of((launches.next_power_of_two() / 32).max(1))
 }
 
@@ -70,7 +70,7 @@ impl Golden {
         let mut digest = LaunchDigest::default();
         for (launch, launches) in scan.launches.iter().zip(1..) {
             digest += launch.digest;
-            if deterministic && is_kept(launches) {
+            if deterministic && is_recorded(launches) {
                 running_digests.insert(launches, digest.to_string());
             }
         }
@@ -105,11 +105,11 @@ impl Golden {
         write_json(path, self)
     }
 
-    fn other_input(&self, now: &Golden) -> Option<String> {
-        if self.inputs == now.inputs {
+    fn other_input(&self, current: &Golden) -> Option<String> {
+        if self.inputs == current.inputs {
             return None;
         }
-        let mut inputs = now.inputs.iter();
+        let mut inputs = current.inputs.iter();
         let other = inputs.find(|input| !self.inputs.contains(input));
         let Some((name, found)) = other else {
             return Some("it has more inputs".to_owned());
@@ -120,55 +120,55 @@ impl Golden {
         Some(format!("{name} with SHA-256 {expected}, but {found} here"))
     }
 
-    /// Describes differences in properties that both have. `scan` is the source of `now`.
-    pub fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
-        let same = self.same.min(now.same);
+    /// Describes differences in the properties that both results have. `scan` is the source of `current`.
+    pub fn difference(&self, current: &Golden, scan: &CaptureScan) -> Option<String> {
+        let same = self.same.min(current.same);
         if same >= Reproducibility::Launches
-            && (self.launches, self.ctas) != (now.launches, now.ctas)
+            && (self.launches, self.ctas) != (current.launches, current.ctas)
         {
             return Some(format!(
                 "{} launches with {} CTAs expected, {} with {} found",
-                self.launches, self.ctas, now.launches, now.ctas
+                self.launches, self.ctas, current.launches, current.ctas
             ));
         }
         let mut differences = Vec::new();
-        if same == Reproducibility::Digests && self.digest != now.digest {
-            let place = place_of(self.first_difference(now), scan);
+        if same == Reproducibility::Digests && self.digest != current.digest {
+            let location = location_of(self.first_difference(current), scan);
             let expected = self.digest.as_deref().unwrap_or("none");
-            let found = now.digest.as_deref().unwrap_or("none");
+            let found = current.digest.as_deref().unwrap_or("none");
             differences.push(format!(
-                "{place}; digest {expected} expected over all launches, {found} found"
+                "{location}; digest {expected} expected over all launches, {found} found"
             ));
         }
-        let mut kernels = self.kernels.iter().zip(&now.kernels);
+        let mut kernels = self.kernels.iter().zip(&current.kernels);
         if let Some((old, new)) = kernels.find(|(old, new)| !kernels_agree(same, old, new)) {
             let (name, before, after) = (&old.name, in_short(old), in_short(new));
             differences.push(format!(
                 "the counts of kernel {name} differ: {before} expected, {after} found"
             ));
         }
-        let (expected, found) = (self.kernels.len(), now.kernels.len());
+        let (expected, found) = (self.kernels.len(), current.kernels.len());
         if expected != found {
             differences.push(format!("{expected} kernels expected, {found} found"));
         }
         (!differences.is_empty()).then(|| differences.join("; "))
     }
 
-    /// Returns a range of launches that contains the first one that differs, in the order of the host's calls.
-    fn first_difference(&self, now: &Golden) -> Range<u64> {
+    /// Returns a range of launches that contains the first launch that differs, in the order of the host's calls.
+    fn first_difference(&self, current: &Golden) -> Range<u64> {
         let mut equal = 0;
         for (&launches, digest) in &self.running_digests {
-            match now.running_digests.get(&launches) {
+            match current.running_digests.get(&launches) {
                 Some(found) if found == digest => equal = launches,
                 Some(_) => return equal..launches,
                 None => {}
             }
         }
-        equal..now.launches
+        equal..current.launches
     }
 }
 
-fn place_of(range: Range<u64>, scan: &CaptureScan) -> String {
+fn location_of(range: Range<u64>, scan: &CaptureScan) -> String {
     let launches = scan.launches.iter().take(range.end as usize);
     let launches = launches.skip(range.start as usize);
     let launches: Vec<_> = launches.map(|scanned| scanned.launch).collect();
@@ -186,32 +186,33 @@ fn place_of(range: Range<u64>, scan: &CaptureScan) -> String {
     )
 }
 
-/// Compares a result with the golden one. The check does not pass if there is no golden result, or if its inputs or LLVM version differ.
-/// With a different architecture, it passes if the two agree, since digests do not depend on it.
-pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &CaptureScan) -> Check {
+/// Compares a result with the golden result. The check does not pass if there is no golden result, or if its inputs or
+/// LLVM version differ. With a different architecture, it passes if the two agree, since digests do not depend on it.
+pub fn compare_with_golden(golden: Option<&Golden>, current: &Golden, scan: &CaptureScan) -> Check {
     let Some(golden) = golden else {
         let detail = "there is no golden result; accept this one with --bless";
         return not_compared(NAME, NotCompared::NoGoldenResult, detail);
     };
-    if let Some(other) = golden.other_input(now) {
+    if let Some(other) = golden.other_input(current) {
         let detail = format!(
-            "the golden result is for another input: {other}; accept this one with --bless"
+            "the golden result is for different inputs: {other}; accept this one with --bless"
         );
         return not_compared(NAME, NotCompared::OtherInputs, detail);
     }
-    let difference = golden.difference(now, scan);
+    let difference = golden.difference(current, scan);
     let other_build = |difference: &str| {
         format!(
-            "the golden result is from a build by LLVM {} for sm_{}, this one from a build by LLVM {} for sm_{}: {difference}; accept this one with --bless",
-            golden.llvm, golden.gpu_arch, now.llvm, now.gpu_arch
+            "the golden result is from a build by LLVM {} for sm_{}, this one from a build by LLVM {} for sm_{}: \
+             {difference}; accept this one with --bless",
+            golden.llvm, golden.gpu_arch, current.llvm, current.gpu_arch
         )
     };
-    if golden.llvm != now.llvm {
+    if golden.llvm != current.llvm {
         let detail = other_build(difference.as_deref().unwrap_or("the two agree"));
         return not_compared(NAME, NotCompared::OtherLlvm, detail);
     }
     let Some(difference) = difference else {
-        let what = match golden.same.min(now.same) {
+        let what = match golden.same.min(current.same) {
             Reproducibility::Digests => "digests and counts agree",
             Reproducibility::Counts if scan.is_in_situ() => {
                 "counts agree (an in-situ run has no digests)"
@@ -226,25 +227,25 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
         };
         return passed(NAME, what);
     };
-    if golden.gpu_arch != now.gpu_arch {
+    if golden.gpu_arch != current.gpu_arch {
         let detail = other_build(&difference);
         return not_compared(NAME, NotCompared::OtherArchitecture, detail);
     }
-    let detail = format!("{difference}; if the new result is right, accept it with --bless");
+    let detail = format!("{difference}; if the new result is correct, accept it with --bless");
     failed(NAME, detail)
 }
 
 /// Returns the golden check for a partial capture.
-pub fn golden_is_whole() -> Check {
-    let detail = "golden results exist only for whole programs";
+pub fn golden_of_partial() -> Check {
+    let detail = "golden results exist only for complete captures";
     not_compared(NAME, NotCompared::PartialCapture, detail)
 }
 
-/// With `--require-golden`: fails unless `checks` include a comparison with a golden result.
+/// With `--require-golden`, fails unless `checks` include a comparison with a golden result.
 pub fn require_golden(checks: &[Check]) -> Option<Check> {
-    let none = "a program without a manifest has none";
+    let no_manifest = "a program without a manifest has none";
     let (why, detail) = match checks.iter().find(|check| check.check == NAME) {
-        None => (NotCompared::NoGoldenResult, none),
+        None => (NotCompared::NoGoldenResult, no_manifest),
         Some(check) => (check.not_compared?, check.detail.as_str()),
     };
     Some(failed(REQUIRED, format!("not compared: {why}: {detail}")))

@@ -38,8 +38,8 @@ pub fn check_sums(capture: &Capture) -> [Check; 2] {
         Some(why) => failed(CONSISTENT, why),
         None => passed(CONSISTENT, format!("{} launches", launches.len())),
     };
-    let left_out = "accesses were added up while kernels ran; checks of individual accesses need a trace and were left out: inside-grid, \
-         inside-allocations, known-sites, the counts of each site, digests";
+    let left_out = "accesses were added up while kernels ran; checks of individual accesses need a trace and were left out: \
+         inside-grid, inside-allocations, known-sites, the counts of each site, digests";
     [consistent, passed("in-situ", left_out)]
 }
 
@@ -60,7 +60,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
     }
     if sums.racing_bytes > sums.several_writers_bytes {
         return Some(format!(
-            "{} racing bytes, but only {} that several CTAs wrote",
+            "{} racing bytes, but only {} written by multiple CTAs",
             sums.racing_bytes, sums.several_writers_bytes
         ));
     }
@@ -132,21 +132,21 @@ pub fn in_situ_equal(
 }
 
 /// Returns the volumes of a launch; in situ, their lower bounds.
-pub(super) fn volumes(of: &Analysis, number: u32) -> Vec<u64> {
+pub(super) fn volumes(analysis: &Analysis, number: u32) -> Vec<u64> {
     let columns = EXACT.iter().chain(&QUANTITIES).map(|(_, column)| column);
     let number = number as usize;
-    match &of.in_situ {
+    match &analysis.in_situ {
         Some(bounds) => columns
             .map(|it| bounds.launches[number].of(it).least)
             .collect(),
         None => columns
-            .map(|it| it(&of.communication.launches[number].volume))
+            .map(|it| it(&analysis.communication.launches[number].volume))
             .collect(),
     }
 }
 
-/// Compares a run of a nondeterministic program with two traces. The traces do not show all possible volumes, so volumes
-/// outside their range only cause a warning.
+/// Compares a run of a nondeterministic program with two traces. The traces do not show all possible volumes, so
+/// volumes outside their range only cause a warning.
 pub fn in_situ_between(
     added_up: &Analysis,
     traces: [&Analysis; 2],
@@ -168,7 +168,7 @@ pub fn in_situ_between(
     }
     let (mut outside, mut all, mut worst) = (0, 0, (0.0, String::new()));
     for (kernel, (ours, traced)) in &kernels {
-        // Reads of a word at two widths may count as one or as several.
+        // Reads of a word at two widths can count as one read or as more.
         let compared = (EXACT.iter().chain(&QUANTITIES)).filter(|it| it.0 != RECEIVED_COUNT);
         for (name, column) in compared {
             let (Bounds { least, most }, traced) = (ours.of(column), traced.each_ref().map(column));
@@ -189,7 +189,7 @@ pub fn in_situ_between(
     }
     let inside = all - outside;
     let mut detail =
-        format!("runs differ; {inside} of {all} kernel volumes are between those of two traces");
+        format!("runs differ; {inside} of {all} kernel volumes are in the range of two traces");
     if order != Order::Fixed {
         detail.push_str(&format!("; {order}"));
     }
@@ -197,7 +197,7 @@ pub fn in_situ_between(
         0 => passed(EQUAL, detail),
         _ => warned(
             EQUAL,
-            format!("{detail}; the furthest outside is {}", worst.1),
+            format!("{detail}; the largest deviation is {}", worst.1),
         ),
     }
 }
@@ -210,8 +210,8 @@ struct Comparison<'a> {
     pairing: Pairing,
 }
 
-/// Bytes and reads in situ, and traced.
-type Both = [(u64, u64); 2];
+/// Bytes and reads, in situ and traced.
+type Amounts = [(u64, u64); 2];
 
 impl Comparison<'_> {
     fn launches(&self) -> Option<String> {
@@ -219,9 +219,9 @@ impl Comparison<'_> {
         all.find_map(|(number, ours)| {
             let theirs = self.traced_launch(number);
             let difference = match (&ours.launch.kernel, &theirs.launch.kernel) {
-                (one, other) if one != other => {
-                    let other = self.sites.display_name(one);
-                    Some(format!("the in-situ run launched {other} instead"))
+                (ours, theirs) if ours != theirs => {
+                    let kernel = self.sites.display_name(ours);
+                    Some(format!("the in-situ run launched {kernel} instead"))
                 }
                 _ => counts(&ours.counts, &theirs.counts).or_else(|| self.volumes(number)),
             };
@@ -235,13 +235,13 @@ impl Comparison<'_> {
     }
 
     fn volumes(&self, number: u32) -> Option<String> {
-        let of_trace = self.pairing.traced[number as usize];
-        let traced = &self.traced.communication.launches[of_trace as usize].volume;
+        let paired = self.pairing.traced[number as usize];
+        let traced = &self.traced.communication.launches[paired as usize].volume;
         let bounds = &self.bounds.launches[number as usize];
         EXACT.iter().chain(&QUANTITIES).find_map(|(name, column)| {
             let (traced, between) = (column(traced), bounds.of(column));
-            let holds = (between.least..=between.most).contains(&traced);
-            if holds || *name == RECEIVED_COUNT && !self.has_exact_counts(number) {
+            let is_within = (between.least..=between.most).contains(&traced);
+            if is_within || *name == RECEIVED_COUNT && !self.has_exact_counts(number) {
                 return None;
             }
             let Bounds { least, most } = between;
@@ -266,11 +266,11 @@ impl Comparison<'_> {
     fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
         // Both sides use the launch numbers of the in-situ run.
-        let ours_of = |(source, receiver): (u32, u32)| {
+        let in_situ_pair = |(source, receiver): (u32, u32)| {
             [source, receiver].map(|number| self.pairing.in_situ[number as usize])
         };
         let renumbered = |mut part: Part| {
-            let [source, receiver] = ours_of(part.0);
+            let [source, receiver] = in_situ_pair(part.0);
             part.0 = (source, receiver);
             part
         };
@@ -304,16 +304,16 @@ impl Comparison<'_> {
     }
 
     fn difference(&self, all: [Vec<Part>; 2]) -> Option<String> {
-        let mut both: BTreeMap<_, Both> = BTreeMap::new();
+        let mut sums: BTreeMap<_, Amounts> = BTreeMap::new();
         for (side, parts) in all.into_iter().enumerate() {
             for (pair, ctas, amount) in parts {
                 if self.bounds.is_exact(pair) {
-                    let sum = &mut both.entry((pair, ctas)).or_default()[side];
+                    let sum = &mut sums.entry((pair, ctas)).or_default()[side];
                     *sum = (sum.0 + amount.0, sum.1 + amount.1);
                 }
             }
         }
-        both.into_iter().find_map(|((pair, ctas), [ours, theirs])| {
+        sums.into_iter().find_map(|((pair, ctas), [ours, theirs])| {
             let (source, receiver) = pair;
             let counts_agree = ours.1 == theirs.1 || !self.has_exact_counts(receiver);
             if ours.0 == theirs.0 && counts_agree {
@@ -335,7 +335,8 @@ type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
 
 type Column = fn(&Counts) -> u64;
 
-/// The compared counts. Access groups are left out: which lanes reach a site together may depend on timing and on code generation.
+/// The compared counts. Access groups are left out: which lanes reach a site together can depend on timing and on code
+/// generation.
 pub(super) const COUNTED: [(&str, Column); 6] = [
     ("thread_loads", |c| c.thread_loads),
     ("thread_stores", |c| c.thread_stores),

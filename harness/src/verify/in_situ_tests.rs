@@ -19,7 +19,7 @@ fn module() -> ModuleTable {
     testing::module("toy.cu", sites, &[("w", "write"), ("r", "read")])
 }
 
-/// Writes a trace: two CTAs store a word per lane, and in the next launch CTA 0 loads those of CTA 1.
+/// Writes a trace: two CTAs store a word per lane, and in the next launch CTA 0 loads the words of CTA 1.
 fn traced(folder: &Path) -> Capture {
     let mut capture = CaptureBuilder::new(folder, &module());
     let words = |cta: u32| testing::words(0x1000 + 128 * u64::from(cta));
@@ -117,7 +117,7 @@ fn compared_between(blocks: CtaBlocks, change: impl FnOnce(&mut Sums)) -> Check 
     )
 }
 
-fn failing(change: impl FnOnce(&mut Sums), what: &[&str]) {
+fn assert_fails(change: impl FnOnce(&mut Sums), what: &[&str]) {
     let check = compared(change);
     let named = what.iter().all(|word| check.detail.contains(word));
     assert!(!check.ok && named, "{what:?}: {check:?}");
@@ -146,8 +146,8 @@ fn transfers_of_the_trace_are_added_up_by_block() {
 #[test]
 fn the_first_difference_is_named() {
     let read = "launch 1 of stream 0 (read)";
-    failing(|it| it.read.loads.threads = 33, &[read, "thread_loads: 33"]);
-    failing(
+    assert_fails(|it| it.read.loads.threads = 33, &[read, "thread_loads: 33"]);
+    assert_fails(
         |it| it.write.stores.threads = 63,
         &[
             "launch 0 of stream 0 (write)",
@@ -155,21 +155,21 @@ fn the_first_difference_is_named() {
             "64 traced",
         ],
     );
-    failing(
+    assert_fails(
         |it| {
             it.read.loaded.communicated = 64;
             it.read.loaded.own = 64;
         },
         &[read, "communicated_loaded_bytes: 64 in situ, 128 traced"],
     );
-    failing(|it| it.write.racing_bytes = 1, &["racing_bytes: 1"]);
-    failing(
+    assert_fails(|it| it.write.racing_bytes = 1, &["racing_bytes: 1"]);
+    assert_fails(
         |it| it.first_read.stored_bytes = 100,
         &["communicated_stored_bytes: 100"],
     );
-    failing(|it| it.received.bytes = 4, &["received_bytes: 4"]);
-    failing(|it| it.received.count = 4, &["received_count: 4"]);
-    failing(
+    assert_fails(|it| it.received.bytes = 4, &["received_bytes: 4"]);
+    assert_fails(|it| it.received.count = 4, &["received_count: 4"]);
+    assert_fails(
         |it| it.received.receiver_cta = 1,
         &[
             "from launch 0",
@@ -189,7 +189,7 @@ fn the_trace_must_be_within_bounds() {
         it.first_read.several_bytes = 64;
     });
     assert!(check.ok && check.warning, "{check:?}");
-    failing(
+    assert_fails(
         |it| {
             it.received.bytes = 32;
             it.first_read.several_bytes = 64;
@@ -205,7 +205,7 @@ fn the_trace_must_be_within_bounds() {
 }
 
 #[test]
-fn sums_of_varying_runs_are_between_those_of_two_traces() {
+fn sums_of_varying_runs_are_compared_with_two_traces() {
     let folders = [0, 1, 2].map(|_| tempfile::tempdir().unwrap());
     let one = analysed(&traced(folders[0].path()));
     // Another run, in which the second launch loads half as much.
@@ -218,13 +218,13 @@ fn sums_of_varying_runs_are_between_those_of_two_traces() {
     for within in [64, 100, 128] {
         let check = check(within);
         assert!(check.ok && !check.warning, "{check:?}");
-        let detail = "runs differ; 26 of 26 kernel volumes are between those of two traces";
+        let detail = "runs differ; 26 of 26 kernel volumes are in the range of two traces";
         assert_eq!(check.detail, detail);
     }
     let check = check(60);
     assert!(check.ok && check.warning, "{check:?}");
-    let furthest = "furthest outside is loaded_bytes of read: 60 to 60 in situ, 64 to 128 traced";
-    assert!(check.detail.ends_with(furthest), "{check:?}");
+    let deviation = "largest deviation is loaded_bytes of read: 60 to 60 in situ, 64 to 128 traced";
+    assert!(check.detail.ends_with(deviation), "{check:?}");
 }
 
 #[test]
@@ -317,17 +317,17 @@ fn a_cta_that_was_not_selected_received_nothing() {
         };
         check_selection(&capture, &scan, &selection).unwrap().0
     };
-    let alone = CtaBlocks::default();
-    assert!(check(alone, "0-1").ok);
-    let stray = check(alone, "0");
+    let single = CtaBlocks::default();
+    assert!(check(single, "0-1").ok);
+    let stray = check(single, "0");
     assert!(!stray.ok && stray.detail.contains("CTA 1 of 2 of kernel write"));
     // A block has the number of its first CTA, selected or not.
     assert!(check(CtaBlocks::try_from(2).unwrap(), "1").ok);
 }
 
-/// Writes launches of two threads, as a trace or as sums: one writes and reads 32 words, the other 64. `streams` has the
-/// stream numbers, and `order` the thread of each launch.
-fn of_threads(
+/// Writes launches of two threads, as a trace or as sums: one writes and reads 32 words, the other 64. `streams`
+/// contains the stream numbers, and `order` the thread of each launch.
+fn two_threads(
     folder: &Path,
     streams: [u32; 2],
     order: [usize; 4],
@@ -348,7 +348,7 @@ fn of_threads(
         let ctas = 0..=thread as u64;
         let words = |cta: u64| testing::words(0x1000 * (thread as u64 + 1) + 128 * cta);
         if !is_in_situ {
-            // CTA 1 reads the words of CTA 0, or in the second thread those of both CTAs.
+            // CTA 1 reads the words of CTA 0 or, in the second thread, of both CTAs.
             let groups: Vec<_> = match is_write {
                 true => (ctas
                     .clone()
@@ -420,7 +420,7 @@ fn of_threads(
 fn launches_of_multiple_threads_are_paired_by_their_streams() {
     let folder = || tempfile::tempdir().unwrap();
     let (first, second) = (folder(), folder());
-    let trace = of_threads(first.path(), [1, 2], [0, 0, 1, 1], 0, false);
+    let trace = two_threads(first.path(), [1, 2], [0, 0, 1, 1], 0, false);
     let trace_analysis = analysed(&trace);
     for (streams, order) in [
         ([1, 2], [0, 1, 0, 1]),
@@ -429,7 +429,7 @@ fn launches_of_multiple_threads_are_paired_by_their_streams() {
         ([0, 0], [0, 1, 1, 0]),
         ([0, 0], [1, 1, 0, 0]),
     ] {
-        let sums = of_threads(second.path(), streams, order, 0, true);
+        let sums = two_threads(second.path(), streams, order, 0, true);
         let check = |order| in_situ_equal(&analysed(&sums), &trace_analysis, trace.sites(), order);
         let fixed = check(Order::Fixed);
         assert!(!fixed.ok, "{streams:?} {order:?}: {fixed:?}");
@@ -439,7 +439,7 @@ fn launches_of_multiple_threads_are_paired_by_their_streams() {
             "{streams:?} {order:?}: {threads:?}"
         );
     }
-    let wrong = of_threads(second.path(), [2, 1], [1, 0, 0, 1], 4, true);
+    let wrong = two_threads(second.path(), [2, 1], [1, 0, 0, 1], 4, true);
     let check = in_situ_equal(
         &analysed(&wrong),
         &trace_analysis,

@@ -22,7 +22,7 @@ use superstep_analysis::run_summary::{Check, NotCompared};
 
 pub use counts::{CountVariation, Order, kind_of};
 pub use expected::expected_counts;
-pub use golden::{Golden, compare_with_golden, golden_is_whole, in_short, require_golden};
+pub use golden::{Golden, compare_with_golden, golden_of_partial, in_short, require_golden};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
 pub use output::{
     OutputVariation, RunFiles, check_manifest, no_reference, outputs_equal, read_text,
@@ -64,7 +64,7 @@ pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
     }
 }
 
-/// Returns a check that has nothing to compare with.
+/// Returns a check without a comparison, with the reason.
 pub(crate) fn not_compared(check: &str, why: NotCompared, detail: impl Into<String>) -> Check {
     Check {
         not_compared: Some(why),

@@ -1,4 +1,4 @@
-//! Compares program outputs with the manifest, and those of two runs with each other.
+//! Compares program outputs with the manifest, and the outputs of two runs with each other.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub struct RunFiles {
     pub end: End,
     pub stdout: PathBuf,
     pub work: PathBuf,
-    /// True if lines from multiple processes may come in any order.
+    /// Whether lines can come in any order because multiple processes print them.
     pub any_order: bool,
 }
 
@@ -50,11 +50,11 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     results
 }
 
-/// Differences between untraced runs of a program, which are left out of comparisons.
+/// Differences between untraced runs of a program; comparisons leave them out.
 #[derive(Debug, Default)]
 pub struct OutputVariation {
     lines: BTreeSet<usize>,
-    /// Index from which lines are not compared, because their number varies.
+    /// Index of the first line that is not compared because the number of lines varies.
     rest: Option<usize>,
     files: BTreeSet<PathBuf>,
 }
@@ -134,7 +134,7 @@ fn compare(
     let (first, second) = (native.name, other.name);
     if native.end != other.end {
         let (one, two) = (native.end, other.end);
-        let text = format!("the {first} program {one}, but the {second} one {two}");
+        let text = format!("the {first} program {one}, but the {second} program {two}");
         return failed(name, text);
     }
     let (a, b) = (stable_lines(native, checks), stable_lines(other, checks));

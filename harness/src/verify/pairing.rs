@@ -1,7 +1,8 @@
-//! Pairs the launches of an in-situ run with those of a trace.
+//! Pairs the launches of an in-situ run with the launches of a trace.
 //!
-//! If one host thread launches kernels, launches have the same numbers in both runs. If multiple threads do, the numbers of streams and
-//! launches differ from run to run. Streams are then identified by their launches, and launches in shared streams by their counts.
+//! If one host thread launches kernels, launches have the same numbers in both runs. If multiple threads do, the
+//! numbers of streams and launches differ from run to run. In that case, streams are identified by their launches, and
+//! launches in shared streams by their counts.
 
 use std::collections::BTreeMap;
 
@@ -30,16 +31,16 @@ type Known<'a> = (Signature<'a>, Vec<u64>, u32);
 
 type Streams<'a> = BTreeMap<StreamId, Vec<Known<'a>>>;
 
-/// Returns the possible pairings of launches, the likeliest first. Both runs must have the same number of launches.
+/// Returns the possible pairings of launches, the most likely first. Both runs must have the same number of launches.
 pub fn pairings(added_up: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
     let number = added_up.counts.launches.len() as u32;
-    let mut ways = vec![(0..number).collect()];
+    let mut candidates = vec![(0..number).collect()];
     if order != Order::Fixed {
-        let both = [added_up, traced].map(launches);
-        ways.extend(by_stream(&both));
-        ways.extend(by_launch(&both));
+        let runs = [added_up, traced].map(launches);
+        candidates.extend(by_stream(&runs));
+        candidates.extend(by_launch(&runs));
     }
-    ways.into_iter().map(Pairing::of).collect()
+    candidates.into_iter().map(Pairing::of).collect()
 }
 
 impl Pairing {
@@ -52,9 +53,9 @@ impl Pairing {
     }
 }
 
-fn launches(of: &Analysis) -> Streams<'_> {
+fn launches(analysis: &Analysis) -> Streams<'_> {
     let mut streams = Streams::new();
-    for (number, it) in (0..).zip(&of.counts.launches) {
+    for (number, it) in (0..).zip(&analysis.counts.launches) {
         let signature = Signature {
             kernel: &it.launch.kernel,
             grid: it.launch.grid,
@@ -62,7 +63,7 @@ fn launches(of: &Analysis) -> Streams<'_> {
             counts: COUNTED.map(|(_, column)| column(&it.counts)).into(),
         };
         let stream = streams.entry(it.launch.stream).or_default();
-        stream.push((signature, volumes(of, number), number));
+        stream.push((signature, volumes(analysis, number), number));
     }
     streams
 }
@@ -78,9 +79,9 @@ fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
         streams
     };
     let (ours, theirs) = (sorted(ours), sorted(theirs));
-    let has_same = ours.iter().map(Vec::len).eq(theirs.iter().map(Vec::len));
+    let lengths_agree = ours.iter().map(Vec::len).eq(theirs.iter().map(Vec::len));
     let pairs = ours.into_iter().flatten().zip(theirs.into_iter().flatten());
-    has_same.then(|| paired(pairs)).flatten()
+    lengths_agree.then(|| paired(pairs)).flatten()
 }
 
 /// Pairs equal launches. If there are multiple such launches, sorts them by volumes.

@@ -15,7 +15,7 @@ pub fn faulted(checks: &[Check]) -> bool {
     faults.any(Check::failed)
 }
 
-/// Checks that a runtime ended properly and lost nothing.
+/// Checks that a runtime ended properly and lost no records.
 pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Check> {
     const LOST: &str = "nothing-lost";
     let summary = match summary {
@@ -35,7 +35,7 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Che
     } else if stray > 0 {
         failed(
             LOST,
-            format!("{run}: {stray} accesses outside every allocation"),
+            format!("{run}: {stray} accesses outside all allocations"),
         )
     } else {
         passed(LOST, run)
@@ -46,7 +46,9 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Che
 /// Reports a program without kernel launches, which is a failure for a benchmark.
 pub fn launched(summary: &Summary, is_benchmark: bool) -> Option<Check> {
     const NAME: &str = "kernel-launches";
-    const NONE: &str = "the program launched no kernel: there is nothing to trace, and only its output and exit code were checked; if it should launch some, check its arguments and inputs, and whether the programs that it starts inherit its environment variables";
+    const NONE: &str = "the program launched no kernel: there is nothing to trace, and only its output and exit code were checked; if it \
+                        should launch kernels, check its arguments and inputs, and whether the programs that it starts inherit its \
+                        environment variables";
     let has_launched = summary.launches > 0 || !summary.opaque.is_empty();
     match (has_launched, is_benchmark) {
         (true, _) => None,

@@ -27,10 +27,10 @@ pub fn checks(scan: &CaptureScan) -> Vec<Check> {
         found(scan, OUTSIDE_ALLOCATIONS),
         found(scan, PAST_ALLOCATIONS),
     ) {
-        (None, Some(behind)) => warned(
+        (None, Some(past)) => warned(
             INSIDE,
             format!(
-                "accesses past the end of an allocation but in its last page, which a GPU tolerates: {behind}"
+                "accesses past the end of an allocation but in its last page, which a GPU tolerates: {past}"
             ),
         ),
         _ => check(INSIDE, OUTSIDE_ALLOCATIONS),
@@ -43,7 +43,7 @@ pub fn checks(scan: &CaptureScan) -> Vec<Check> {
     ]
 }
 
-/// Returns the check of addresses, if some are outside of allocations.
+/// Returns the address check if it found accesses outside allocations.
 pub fn outside_allocations(checks: &[Check]) -> Option<&Check> {
     let mut found = checks.iter().filter(|check| check.check == INSIDE);
     found.find(|check| check.failed() || check.warning)
@@ -54,7 +54,7 @@ fn found(scan: &CaptureScan, kind: usize) -> Option<String> {
     let violation = &scan.violations[kind];
     let mut firsts: Vec<_> = violation.first.values().collect();
     firsts.sort();
-    let more = firsts.split_off(firsts.len().min(NAMED)).len();
+    let more = firsts.split_off(firsts.len().min(MAX_NAMED)).len();
     let firsts: Vec<&str> = firsts.iter().map(|(_, text)| text.as_str()).collect();
     let text = format!(
         "{} access groups; the first: {}",
@@ -73,7 +73,7 @@ fn launch_totals(scan: &CaptureScan) -> Check {
     for launch in &scan.launches {
         let name = launch_name(scan.sites, launch.launch);
         let Some(end) = launch.end else {
-            return failed(NAME, format!("{name}: it never ended"));
+            return failed(NAME, format!("{name}: it did not end"));
         };
         if let LaunchOutcome::Failed(why) = &end.outcome {
             return failed(NAME, format!("{name}: it failed: {why}"));
@@ -90,8 +90,8 @@ fn launch_totals(scan: &CaptureScan) -> Check {
 
 const UNINITIALISED: &str = "initialised-reads";
 
-/// Number of sites in a message.
-const NAMED: usize = 3;
+/// Maximum number of sites in a message.
+const MAX_NAMED: usize = 3;
 
 /// Warns about reads of device memory that was never written, a bug in the program.
 pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
@@ -100,12 +100,12 @@ pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     }
     let rows = Metrics::uninitialised_of(analysis, sites);
     if rows.is_empty() {
-        let text = "everything that kernels read had been written before";
+        let text = "everything that kernels read had already been written";
         return passed(UNINITIALISED, text);
     }
-    let named = rows.iter().take(NAMED);
+    let named = rows.iter().take(MAX_NAMED);
     let mut text: Vec<String> = named.map(|row| row.in_words()).collect();
-    let more = rows.len().saturating_sub(NAMED);
+    let more = rows.len().saturating_sub(MAX_NAMED);
     if more > 0 {
         text.push(format!("and {more} more in the table `uninitialised`"));
     }

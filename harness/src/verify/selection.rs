@@ -25,7 +25,7 @@ const QUANTITIES: [&str; 6] = [
 ];
 type Sums = [u64; 6];
 
-const NO_ESTIMATES: &str = "sums of individual CTAs need a trace; sample launches (--sample-launches), or leave out --in-situ";
+const NO_ESTIMATES: &str = "sums of individual CTAs need a trace; sample launches (--sample-launches), or remove --in-situ";
 
 /// Compares the recorded accesses with the selection, and estimates totals from a sample.
 pub fn check_selection(
@@ -47,18 +47,18 @@ pub fn check_selection(
         format!("CTA {cta} of {ctas} of kernel {kernel}")
     });
     let wrong = (launch.map(|scan| launch_name(sites, scan.launch))).or(stray);
-    let (launches, held) = parts(scan, selection);
+    let (launches, cta_part) = parts(scan, selection);
     let mut summary = SelectionSummary {
         selection: selection.clone(),
         launches,
-        ctas: held,
+        ctas: cta_part,
         scale_factor: 1.0,
         ..SelectionSummary::default()
     };
     if let Some(sample) = selection.sample {
         let (part, strata) = match sample.unit {
             SampleUnit::Launches => (launches, launch_strata(scan)),
-            SampleUnit::Ctas => (held, cta_strata(&ctas, scan, selection)),
+            SampleUnit::Ctas => (cta_part, cta_strata(&ctas, scan, selection)),
         };
         summary.scale_factor = part.scope as f64 / part.recorded as f64;
         match sample.unit == SampleUnit::Ctas && scan.is_in_situ() {
@@ -69,7 +69,7 @@ pub fn check_selection(
     let check = match wrong {
         Some(name) => failed(
             NAME,
-            format!("{name}: it should not have been recorded, but has accesses"),
+            format!("{name} has accesses, although it should not have been recorded"),
         ),
         None => passed(NAME, summary.in_words()),
     };
@@ -78,31 +78,31 @@ pub fn check_selection(
 
 fn ctas_of(selection: &Selection, ctas: u64) -> (u64, u64) {
     let scope = (0..ctas).filter(|&cta| selection.is_cta_in_scope(cta));
-    let taken = (0..ctas).filter(|&cta| selection.takes_cta(ctas, cta));
-    (scope.count() as u64, taken.count() as u64)
+    let selected = (0..ctas).filter(|&cta| selection.takes_cta(ctas, cta));
+    (scope.count() as u64, selected.count() as u64)
 }
 
 fn parts(scan: &CaptureScan, selection: &Selection) -> (Part, Part) {
-    let (mut made, mut held) = (Part::default(), Part::default());
+    let (mut launches, mut all_ctas) = (Part::default(), Part::default());
     // Cached by grid size.
     let mut counted: HashMap<u64, (u64, u64)> = HashMap::new();
     for scan in &scan.launches {
         let ctas = scan.launch.ctas();
-        made.program += 1;
-        held.program += ctas;
+        launches.program += 1;
+        all_ctas.program += ctas;
         if scan.recorded == Recorded::OutOfScope {
             continue;
         }
         let count = || ctas_of(selection, ctas);
-        let (scope, taken) = *counted.entry(ctas).or_insert_with(count);
-        made.scope += 1;
-        held.scope += scope;
+        let (scope, selected) = *counted.entry(ctas).or_insert_with(count);
+        launches.scope += 1;
+        all_ctas.scope += scope;
         if !scan.recorded.is_nothing() {
-            made.recorded += 1;
-            held.recorded += taken;
+            launches.recorded += 1;
+            all_ctas.recorded += selected;
         }
     }
-    (made, held)
+    (launches, all_ctas)
 }
 
 /// A CTA number in all launches of a kernel with the same number of CTAs.
@@ -151,7 +151,7 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
     Ok(all)
 }
 
-/// Returns the CTAs in transfers, the only ones known in situ; none if transfers are between blocks.
+/// Returns the CTAs in transfers, the only CTAs known in situ; none if transfers are between blocks.
 fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
     let are_ctas = capture.header.cta_blocks.are_ctas();
@@ -183,7 +183,7 @@ fn add(sums: &mut Sums, op: Op, accesses: u64, bytes: u64) {
 #[derive(Default)]
 struct Units<'a> {
     population: u64,
-    taken: u64,
+    selected: u64,
     /// Units with accesses.
     values: HashMap<&'a str, Vec<(u64, Sums)>>,
 }
@@ -205,7 +205,7 @@ fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
         if launch.recorded.is_nothing() {
             continue;
         }
-        units.taken += 1;
+        units.selected += 1;
         let mut sums = launch.sums.map_or_else(Sums::default, |sums| {
             let [l, s, a] = [sums.loads, sums.stores, sums.atomics];
             [l.threads, s.threads, a.threads, l.bytes, s.bytes, a.bytes]
@@ -221,7 +221,7 @@ fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
     strata.into_values().collect()
 }
 
-/// Returns a stratum per number of CTAs, which together with a CTA's number determines the hash that selects it.
+/// Returns a stratum per number of CTAs: this number and a CTA's own number determine the hash that selects the CTA.
 fn cta_strata<'a>(
     sums: &BTreeMap<CtaKey<'a>, Sums>,
     scan: &CaptureScan,
@@ -232,10 +232,10 @@ fn cta_strata<'a>(
         if scan.recorded != Recorded::OutOfScope {
             let ctas = scan.launch.ctas();
             strata.entry(ctas).or_insert_with(|| {
-                let (population, taken) = ctas_of(selection, ctas);
+                let (population, selected) = ctas_of(selection, ctas);
                 Units {
                     population,
-                    taken,
+                    selected,
                     values: HashMap::new(),
                 }
             });
@@ -283,7 +283,7 @@ impl Units<'_> {
             }
         }
         let mut observed: Vec<f64> = by_unit.into_values().collect();
-        observed.resize((self.taken as usize).max(observed.len()), 0.0);
+        observed.resize((self.selected as usize).max(observed.len()), 0.0);
         // Sums of floating-point numbers depend on the order.
         observed.sort_unstable_by(f64::total_cmp);
         Stratum {

@@ -22,12 +22,12 @@ pub(super) struct Fault {
     pub(super) site: u16,
     pub(super) width_bytes: u32,
     pub(super) announced: u64,
-    /// Allocates with `cudaMalloc`, so that the rest of the GPU's page is accessible.
+    /// Whether memory is allocated with `cudaMalloc`, so that the rest of the GPU's page is accessible.
     pub(super) on_device: bool,
 }
 
-/// Writes a capture of two launches of one kernel, 2 CTAs of 32 threads: each thread loads, and thread 0 stores. `fault`
-/// applies to the second launch.
+/// Writes a capture of two launches of one kernel with 2 CTAs of 32 threads: each thread loads, and thread 0 of each
+/// CTA stores. `fault` applies to the second launch.
 pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
     let site = |local, op| Site {
         function: "k".into(),
@@ -229,7 +229,7 @@ fn totals_are_the_sums_over_launches() {
 }
 
 #[test]
-fn the_digest_equals_that_of_the_trace_library() {
+fn the_digest_matches_the_trace_library() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let digests = superstep_trace::digest::launches(&capture).unwrap();
@@ -294,7 +294,7 @@ fn golden(capture: &Capture, llvm: &str, same: Reproducibility) -> Golden {
     Golden::new(&scan, &totals, (llvm, 90), &[], same)
 }
 
-/// Compares `now`, made from `capture`, with `golden`.
+/// Compares `now`, which describes `capture`, with `golden`.
 fn compared(golden: Option<&Golden>, now: &Golden, capture: &Capture) -> Check {
     compare_with_golden(golden, now, &scan(capture).unwrap())
 }
@@ -303,7 +303,7 @@ fn compared(golden: Option<&Golden>, now: &Golden, capture: &Capture) -> Check {
 fn golden_results_locate_the_difference() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = capture(one.path(), Fault::default());
-    let sound = golden(&first, "22", Reproducibility::Digests);
+    let original = golden(&first, "22", Reproducibility::Digests);
     // A different offset in the allocation changes the digest but not the counts.
     let moved = capture(
         two.path(),
@@ -314,8 +314,8 @@ fn golden_results_locate_the_difference() {
         },
     );
     let other = golden(&moved, "22", Reproducibility::Digests);
-    assert!(compared(Some(&sound), &sound, &first).ok);
-    let check = compared(Some(&sound), &other, &moved);
+    assert!(compared(Some(&original), &original, &first).ok);
+    let check = compared(Some(&original), &other, &moved);
     assert!(
         check.failed()
             && check
@@ -324,7 +324,7 @@ fn golden_results_locate_the_difference() {
         "{check:?}"
     );
     // With fewer running digests, the location is less exact.
-    let mut coarse = sound.clone();
+    let mut coarse = original.clone();
     coarse.running_digests.clear();
     let check = compared(Some(&coarse), &other, &moved);
     let place =
@@ -339,12 +339,12 @@ fn golden_results_locate_the_difference() {
         "only launches are compared"
     );
     let counts = |capture: &Capture| golden(capture, "22", Reproducibility::Counts);
-    let kept = counts(&first);
-    assert!(compared(Some(&kept), &counts(&moved), &moved).ok);
-    assert!(compared(Some(&kept), &with_loads(&counts(&moved), 1), &moved).failed());
+    let accepted = counts(&first);
+    assert!(compared(Some(&accepted), &counts(&moved), &moved).ok);
+    assert!(compared(Some(&accepted), &with_loads(&counts(&moved), 1), &moved).failed());
     assert!(
-        compared(Some(&sound), &counts(&moved), &moved).ok,
-        "a golden result of a backend on which every access is the same"
+        compared(Some(&original), &counts(&moved), &moved).ok,
+        "a golden result from a backend with reproducible accesses"
     );
 }
 
@@ -377,7 +377,7 @@ fn a_missing_comparison_with_a_golden_result_does_not_pass() {
             "{required:?}"
         );
     }
-    assert!(require_golden(&[golden_is_whole()]).unwrap().failed());
+    assert!(require_golden(&[golden_of_partial()]).unwrap().failed());
     assert!(require_golden(&[]).unwrap().failed(), "no golden folder");
     let agrees = compared(Some(&now), &now, &capture);
     assert_eq!(require_golden(&[agrees]), None);
@@ -412,7 +412,7 @@ fn a_varying_number_of_launches_is_compared_per_launch() {
             &mut bytes.stored,
             &mut bytes.atomic,
         ] {
-            assert_eq!(*count % 2, 0, "both launches do the same");
+            assert_eq!(*count % 2, 0, "both launches have the same counts");
             *count = *count / 2 * 3;
         }
     }
@@ -438,7 +438,7 @@ fn a_varying_number_of_launches_is_compared_per_launch() {
 }
 
 #[test]
-fn golden_files_are_read_back_and_broken_ones_are_named() {
+fn golden_files_are_read_back_and_invalid_files_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let now = golden(
         &capture(&folder.path().join("capture"), Fault::default()),

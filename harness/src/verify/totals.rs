@@ -44,7 +44,7 @@ pub fn totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, |_| true)
 }
 
-/// Sums up the sites that execute equally often in each run.
+/// Sums up the sites that execute the same number of times in every run.
 pub fn steady_totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, Site::is_steady)
 }

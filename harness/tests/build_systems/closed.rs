@@ -37,8 +37,8 @@ const OPENBLAS: &str = "void sscal_(int *n, float *a, float *x, int *step) { for
     float sdot_(int *n, float *x, int *xs, float *y, int *ys) {\n\
     float sum = 0;\nfor (int i = 0; i < *n; ++i) sum += x[i * *xs] * y[i * *ys];\nreturn sum;\n}\n";
 
-/// Writes the files that pip would install to `folder`: a header and libraries with a few functions, of a version that does
-/// not exist.
+/// Writes the files that pip would install to `folder`: a header and libraries with a few functions, of a version that
+/// does not exist.
 fn install(folder: &Path) {
     let info = folder.join("nvidia_cublas_cu12-12.0.dist-info");
     fs::create_dir_all(&info).unwrap();
@@ -66,7 +66,7 @@ fn library(folder: &Path, name: &str, source: &str) {
 /// Runs a command line of `superstep` with additional variables.
 type Superstep<'a> = dyn Fn(&str, &[(&str, &Path)]) -> (i32, String, String) + 'a;
 
-fn openblas_does_the_work(folder: &Path, superstep: &Superstep<'_>) {
+fn openblas_replaces_cublas(folder: &Path, superstep: &Superstep<'_>) {
     fs::write(folder.join("scaled.cu"), SCALED).unwrap();
     let (code, _, err) = superstep("build -- nvcc scaled.cu -lcublas -o scaled", &[]);
     assert_eq!(code, 0, "{err}");
@@ -132,7 +132,7 @@ fn a_proprietary_library_is_added_on_request() {
     let (code, _, err) = superstep("run --backend cpu app", &[]);
     assert_eq!(code, 6, "{err}");
     assert!(err.contains("cublasOther"), "{err}");
-    openblas_does_the_work(folder, &superstep);
+    openblas_replaces_cublas(folder, &superstep);
 
     // On the machine that runs the program: the library from python3's packages, then a newer one.
     let (code, out, err) = superstep("libraries app", &[]);
@@ -141,8 +141,8 @@ fn a_proprietary_library_is_added_on_request() {
     assert_eq!(out.trim_end(), lib.to_str().unwrap());
     let newer = folder.join("newer");
     library(&newer, "libcublas.so.8", LIBRARY);
-    let nowhere = ("PYTHONPATH", Path::new("/nonexistent"));
-    let (code, out, err) = superstep("libraries app", &[nowhere, ("LD_LIBRARY_PATH", &newer)]);
+    let no_packages = ("PYTHONPATH", Path::new("/nonexistent"));
+    let (code, out, err) = superstep("libraries app", &[no_packages, ("LD_LIBRARY_PATH", &newer)]);
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("stands in for libcublas.so.7"), "{err}");
     let mut app = Command::new(folder.join("app"));

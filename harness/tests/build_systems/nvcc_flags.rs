@@ -13,11 +13,11 @@ fn copy_project(name: &str, to: &Path) {
     }
 }
 
-/// One of three CUDA files is compiled with nvcc's flag, one with the macro, and one with neither; the host's compiler and
-/// nvcc each compile a C++ file. Two host threads launch from each CUDA file.
+/// One of three CUDA files is compiled with nvcc's flag, one with the macro, and one with neither; the host's compiler
+/// and nvcc each compile a C++ file. Two host threads launch from each CUDA file.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn stream_0_is_per_thread_only_in_files_compiled_that_way() {
+fn stream_0_is_per_thread_only_in_files_compiled_with_the_option() {
     let folder = tempfile::tempdir().unwrap();
     copy_project("streams", folder.path());
     let superstep = |words: &[&str]| {
@@ -28,14 +28,11 @@ fn stream_0_is_per_thread_only_in_files_compiled_that_way() {
     superstep(&["run", "--backend", "cpu", "app"]);
     let results = folder.path().join("out/app/latest/benchmarks/app");
     let printed = fs::read_to_string(results.join("native/stdout")).unwrap();
-    let of_a_thread = "own own legacy own own ";
-    assert_eq!(
-        printed,
-        [of_a_thread, of_a_thread, "different 6\n"].concat()
-    );
+    let per_thread = "own own legacy own own ";
+    assert_eq!(printed, [per_thread, per_thread, "different 6\n"].concat());
     let capture = Capture::open(results.join("capture")).unwrap();
     let streams = capture.launches().map(|record| record.launch.stream.0);
-    // Stream 0 is the legacy stream and that of the main thread, which clears the memory.
+    // Stream 0 is the legacy stream and the stream of the main thread, which clears the memory.
     assert_eq!(streams.collect::<Vec<_>>(), [1, 1, 0, 2, 2, 0]);
 }
 
@@ -162,10 +159,10 @@ fn floating_point_flags_choose_the_gpus_instructions() {
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn denormals_are_also_flushed_on_the_cpu_backend() {
     let nvcc = Nvcc::of("flags");
-    let kept = "1e-40 1e-30 2e-40 1e-40 1 1e-40 1e-10 ";
+    let preserved = "1e-40 1e-30 2e-40 1e-40 1 1e-40 1e-10 ";
     let flushed = "0 1e-30 0 0 0 0 1e-10 ";
     for (flags, expected) in [
-        ("", kept),
+        ("", preserved),
         ("-ftz=true", flushed),
         ("-use_fast_math", flushed),
     ] {
@@ -173,20 +170,20 @@ fn denormals_are_also_flushed_on_the_cpu_backend() {
     }
 }
 
-/// Expected output: value, OpenMP, language and architecture of host code, the same for device code, and whether host code
-/// is optimised.
+/// Expected output: value, OpenMP, language and architecture of host code, the same for device code, and whether host
+/// code is optimised.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn preprocessor_flags_apply_to_host_and_device_code() {
     let nvcc = Nvcc::of("flags");
-    let place = |name: &str| nvcc.folder.path().join(name);
+    let path = |name: &str| nvcc.folder.path().join(name);
     for (name, text) in [
         ("of_include.h", "6"),
         ("inc/value.h", "7"),
         ("sys/value.h", "8"),
     ] {
-        fs::create_dir_all(place(name).parent().unwrap()).unwrap();
-        fs::write(place(name), format!("#define VALUE {text}\n")).unwrap();
+        fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+        fs::write(path(name), format!("#define VALUE {text}\n")).unwrap();
     }
     for (flags, expected) in [
         ("-arch=sm_80", "-1 0 2017 0 -1 0 2017 800 1"),
@@ -208,7 +205,7 @@ fn preprocessor_flags_apply_to_host_and_device_code() {
     }
     let names_variables = |flags: &str| {
         nvcc.run(&format!("-c {flags} texts.cu -o out.o"));
-        let object = fs::read(place("out.o")).unwrap();
+        let object = fs::read(path("out.o")).unwrap();
         let name = b"a_local_variable";
         object.windows(name.len()).any(|part| part == name)
     };
@@ -275,8 +272,8 @@ fn nvcc_answers_queries_and_warns_about_ignored_flags() {
         real.starts_with("sm_50\n") && real.contains("sm_90\n"),
         "{real}"
     );
-    let (both, _) = nvcc.run("-arch-ls -code-ls");
-    assert!(both.contains("arch=compute_90,code=sm_90\n"), "{both}");
+    let (pairs, _) = nvcc.run("-arch-ls -code-ls");
+    assert!(pairs.contains("arch=compute_90,code=sm_90\n"), "{pairs}");
     let flags = "-Xfatbin -compress-all -fdevice-time-trace=- --keep -res-usage -Xarchive -c";
     let (_, err) = nvcc.run(&format!("-c {flags} -Xcudafe --diag_suppress=1 numbers.cu"));
     let lines: Vec<&str> = err.lines().collect();

@@ -1,5 +1,5 @@
-//! A project with a static library, a shared library with a kernel, separately compiled device code, C++20 and a file for
-//! the host compiler, built with its own Makefile and CMakeLists.txt, run directly, and traced.
+//! A project with a static library, a shared library with a kernel, separately compiled device code, C++20 and a file
+//! for the host compiler, built with its own Makefile and CMakeLists.txt, run directly, and traced.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,10 +25,10 @@ fn copy(folder: &Path) -> PathBuf {
 
 /// Returns a command with the cache and tools of `superstep`, in `folder`.
 fn command(cache: &Path, folder: &Path, program: &str) -> Command {
-    let like = superstep(cache);
+    let template = superstep(cache);
     let mut command = Command::new(program);
     command.current_dir(folder);
-    for (name, value) in like.get_envs() {
+    for (name, value) in template.get_envs() {
         command.env(name, value.unwrap());
     }
     command
@@ -45,17 +45,17 @@ fn build(cache: &Path, folder: &Path, words: &[&str]) -> (String, String) {
     (out, err)
 }
 
-/// Runs the project's program directly and traced. In each of 1000 threads, `scale`, `shift` and `apply` load and store once, and
-/// `add_weights` loads twice, since `weights` is global memory, and stores once.
-fn runs_and_is_traced(cache: &Path, folder: &Path) {
-    let alone = run(&mut command(cache, folder, "./app"));
-    assert_eq!((alone.0, alone.1.as_str()), (0, SUM), "{}", alone.2);
+/// Runs the project's program directly and traced. In each of 1000 threads, `scale`, `shift` and `apply` load and store
+/// once, and `add_weights` loads twice, since `weights` is global memory, and stores once.
+fn run_directly_and_traced(cache: &Path, folder: &Path) {
+    let direct = run(&mut command(cache, folder, "./app"));
+    assert_eq!((direct.0, direct.1.as_str()), (0, SUM), "{}", direct.2);
     let (code, out, err) =
         run(superstep(cache)
             .current_dir(folder)
             .args(["run", "--backend", "cpu", "app"]));
     assert_eq!(code, 0, "{out}\n{err}");
-    has_all_accesses(&folder.join("out/app/latest"));
+    assert_all_accesses(&folder.join("out/app/latest"));
     let (code, out, err) = run(superstep(cache).current_dir(folder).args([
         "probe",
         "branches",
@@ -66,7 +66,7 @@ fn runs_and_is_traced(cache: &Path, folder: &Path) {
     assert_eq!(code, 0, "{out}\n{err}");
 }
 
-fn has_all_accesses(run: &Path) {
+fn assert_all_accesses(run: &Path) {
     let text = fs::read_to_string(run.join("run.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
     let app = &summary["benchmarks"][0];
@@ -88,7 +88,7 @@ fn make_builds_the_project() {
         err.contains("CUDA files compiled; to trace the program: superstep run PROGRAM"),
         "{err}"
     );
-    runs_and_is_traced(folder.path(), &project);
+    run_directly_and_traced(folder.path(), &project);
     let dependencies = fs::read_to_string(project.join("main.d")).unwrap();
     assert!(dependencies.starts_with("main.o:"), "{dependencies}");
     assert!(dependencies.contains("parts.h") && !dependencies.contains("module.h"));
@@ -98,7 +98,7 @@ fn make_builds_the_project() {
         err.contains("called no nvcc") && err.contains("make NVCC=nvcc CUDA_HOME=/"),
         "{err}"
     );
-    is_explained_and_injected_into(folder.path(), &project);
+    explain_and_inject(folder.path(), &project);
     // Some build systems name libraries before the objects, which works for shared libraries.
     fs::write(project.join("empty.cpp"), "int main() {}\n").unwrap();
     let line = "g++ -L$CUDA_HOME/lib64 -lcudart empty.cpp scale.o -o empty && ./empty";
@@ -118,7 +118,7 @@ fn make_builds_the_project() {
 }
 
 /// The injection probe has host code, which the executable loads.
-fn is_explained_and_injected_into(cache: &Path, folder: &Path) {
+fn explain_and_inject(cache: &Path, folder: &Path) {
     let superstep = |arguments: &[&str]| run(superstep(cache).current_dir(folder).args(arguments));
     let (code, out, err) = superstep(&["explain", "app"]);
     assert_eq!(code, 0, "{err}");
@@ -144,7 +144,7 @@ const SUITE: &str = "schema: 1\nname: parts\ntitle: Parts\nsource: {in-tree: tru
 const MANIFEST: &str = "schema: 1\nname: app\ntitle: Parts\nwhy: it is in parts\n\
     translation-units: [{file: app, language: built}]\nsizes:\n  only: {args: []}\nchecks: {stdout-contains: [sum 1502000]}\n";
 
-/// Runs a bundle with only the system's files in reach. Returns the run's folder.
+/// Runs a bundle that can use only the system's files. Returns the run's folder.
 fn run_elsewhere(bundle: &Path, folder: &Path, name: &str) -> PathBuf {
     let mut command = Command::new(bundle.join("superstep"));
     let command = command.env_clear().current_dir(folder);
@@ -168,7 +168,7 @@ fn an_executable_runs_from_a_bundle_alone_and_in_a_suite() {
         assert_eq!(code, 0, "{line}: {out}\n{err}");
     };
     superstep("suite ./parts --backend cpu");
-    has_all_accesses(&folder.path().join("out/parts/latest"));
+    assert_all_accesses(&folder.path().join("out/parts/latest"));
     superstep("explain --suite ./parts");
     superstep("bundle parts/app --backend cpu -o one");
     superstep("bundle ./parts --backend cpu -o suite");
@@ -199,20 +199,20 @@ fn an_executable_runs_from_a_bundle_alone_and_in_a_suite() {
         fs::rename(folder.path().join(name), away.join(name)).unwrap();
     }
     for (name, suite) in [("one", "app"), ("suite", "parts"), ("injection", "app")] {
-        let there = away.join(format!("bundle of {name}"));
-        fs::rename(folder.path().join(name), &there).unwrap();
+        let moved = away.join(format!("bundle of {name}"));
+        fs::rename(folder.path().join(name), &moved).unwrap();
         let work = tempfile::tempdir().unwrap();
         if name != "injection" {
-            has_all_accesses(&run_elsewhere(&there, work.path(), suite));
+            assert_all_accesses(&run_elsewhere(&moved, work.path(), suite));
             continue;
         }
-        let mut command = Command::new(there.join("superstep"));
+        let mut command = Command::new(moved.join("superstep"));
         let command = command.env_clear().current_dir(work.path());
         let command = command
             .env("HOME", work.path())
             .env("PATH", "/usr/bin:/bin");
         let words = ["inject", "app", "--injections", "9", "--bundle"];
-        let (code, out, err) = run(command.args(words).arg(&there));
+        let (code, out, err) = run(command.args(words).arg(&moved));
         assert_eq!(code, 0, "{out}\n{err}");
         let outcomes = work.path().join("out/injection/app/app/outcomes.csv");
         let outcomes = fs::read_to_string(outcomes).unwrap();
@@ -220,8 +220,8 @@ fn an_executable_runs_from_a_bundle_alone_and_in_a_suite() {
     }
     // The script also works from another folder.
     let mut command = Command::new("bundle of one/programs/app/native");
-    let alone = run(command.env_clear().current_dir(&away));
-    assert_eq!((alone.0, alone.1.as_str()), (0, SUM), "{}", alone.2);
+    let direct = run(command.env_clear().current_dir(&away));
+    assert_eq!((direct.0, direct.1.as_str()), (0, SUM), "{}", direct.2);
 }
 
 const USER: &str = r#"
@@ -242,16 +242,16 @@ int main() {
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_bundle_contains_shared_libraries_and_names_missing_ones() {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| folder.path().join(name);
-    fs::write(place("user.cu"), USER).unwrap();
-    fs::write(place("inner.c"), "int inner() { return 30; }\n").unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("user.cu"), USER).unwrap();
+    fs::write(path("inner.c"), "int inner() { return 30; }\n").unwrap();
     fs::write(
-        place("outer.c"),
+        path("outer.c"),
         "int inner(); int outer() { return inner() + 10; }\n",
     )
     .unwrap();
-    fs::write(place("closed.c"), "int closed() { return 2; }\n").unwrap();
-    fs::create_dir(place("libs")).unwrap();
+    fs::write(path("closed.c"), "int closed() { return 2; }\n").unwrap();
+    fs::create_dir(path("libs")).unwrap();
     for line in [
         "inner.c -o libs/libinner.so",
         "outer.c -o libs/libouter.so -Llibs -linner",
@@ -262,7 +262,7 @@ fn a_bundle_contains_shared_libraries_and_names_missing_ones() {
         let (code, _, err) = run(cc.args(line.split(' ')));
         assert_eq!(code, 0, "{line}: {err}");
     }
-    fs::copy(place("libs/libcublas.so"), place("libs/libcublas.so.12")).unwrap();
+    fs::copy(path("libs/libcublas.so"), path("libs/libcublas.so.12")).unwrap();
     let bundle = |words: &str| {
         let words = words.split(' ');
         let (code, out, err) = run(superstep_alone(folder.path()).args(words));
@@ -273,19 +273,19 @@ fn a_bundle_contains_shared_libraries_and_names_missing_ones() {
         bundle("bundle user.cu -D CLOSED --backend cuda -o gpu -L libs -l outer -l cublas");
     let expected = "lacks the library libcublas.so.12, which user needs: it is NVIDIA's";
     assert!(warned.contains(expected), "{warned}");
-    let has = |name: &str| place(name).is_file();
+    let has = |name: &str| path(name).is_file();
     assert!(has("gpu/lib/libinner.so") && !has("gpu/lib/libcublas.so.12"));
     bundle("bundle user.cu --backend cpu -o bundle -L libs -l outer");
     let away = tempfile::tempdir().unwrap();
     for name in ["bundle", "libs", "cache"] {
-        fs::rename(place(name), away.path().join(name)).unwrap();
+        fs::rename(path(name), away.path().join(name)).unwrap();
     }
     let bundle = away.path().join("bundle");
     run_elsewhere(&bundle, away.path(), "user");
 }
 
 /// Copies a project.
-fn copy_of(project: &str) -> tempfile::TempDir {
+fn copy_project(project: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(root().join("harness/tests/projects").join(project)).unwrap() {
         let from = entry.unwrap().path();
@@ -297,7 +297,7 @@ fn copy_of(project: &str) -> tempfile::TempDir {
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn static_libraries_with_linked_device_code_are_registered() {
-    let folder = copy_of("resolved");
+    let folder = copy_project("resolved");
     build(folder.path(), folder.path(), &["make"]);
     let (code, out, err) = run(&mut command(folder.path(), folder.path(), "./app"));
     assert_eq!((code, out.as_str()), (0, "132 164\n"), "{err}");
@@ -307,7 +307,7 @@ fn static_libraries_with_linked_device_code_are_registered() {
     let summary = fs::read_to_string(folder.path().join("out/app/latest/run.json")).unwrap();
     let summary: Value = serde_json::from_str(&summary).unwrap();
     let app = &summary["benchmarks"][0];
-    // In each library, 32 threads load a factor and store, and 32 add.
+    // In each library, 32 threads load a factor and store, and 32 threads add.
     assert_eq!(app["launches"], 4);
     assert_eq!(
         (&app["threads"]["loads"], &app["threads"]["stores"]),
@@ -384,24 +384,24 @@ fn cmake_builds_the_project() {
             let configure = [&[cmake, "-S", ".", "-B", &name], *generator].concat();
             build(folder.path(), &project, &configure);
             // CMake has now stored the compiler.
-            let place = project.join(&name);
+            let build_folder = project.join(&name);
             let ctest = Path::new(cmake)
                 .with_file_name("ctest")
                 .display()
                 .to_string();
             for words in [&[cmake, "--build", ".", "-j2"][..], &[&ctest]] {
                 let (code, out, err) =
-                    run(command(folder.path(), &place, words[0]).args(&words[1..]));
+                    run(command(folder.path(), &build_folder, words[0]).args(&words[1..]));
                 assert_eq!(code, 0, "{generator:?}: {out}\n{err}");
             }
-            runs_and_is_traced(folder.path(), &place);
+            run_directly_and_traced(folder.path(), &build_folder);
         }
     }
 }
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_stand_in_refuses_what_nvcc_refuses() {
+fn the_stand_in_rejects_the_same_input_as_nvcc() {
     let folder = tempfile::tempdir().unwrap();
     let nvcc = |arguments: &[&str]| run(superstep(folder.path()).arg("nvcc").args(arguments));
     let (code, _, err) = nvcc(&["-Wnonsense", "a.cu"]);
@@ -433,7 +433,7 @@ fn the_stand_in_refuses_what_nvcc_refuses() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn the_stand_in_writes_the_files_that_nvcc_writes() {
+fn the_stand_in_writes_the_same_files_as_nvcc() {
     let folder = tempfile::tempdir().unwrap();
     let nvcc = |line: &str| {
         let words = line.split(' ');

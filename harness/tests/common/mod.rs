@@ -1,5 +1,5 @@
 //! Shared code of the integration tests: the real binary, small suites, synthetic captures.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
+#![allow(dead_code, reason = "each test file uses some of these items")]
 
 pub mod toys;
 
@@ -30,8 +30,8 @@ pub fn superstep(folder: &Path) -> Command {
     superstep_alone(folder)
 }
 
-/// Returns the binary under test, with its own cache in `folder`, but with this machine's CUDA components, which may be in
-/// the user's cache.
+/// Returns the binary under test, with its own cache in `folder`, but with this machine's CUDA components, which may be
+/// in the user's cache.
 pub fn superstep_alone(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
     command
@@ -117,8 +117,8 @@ pub fn table() -> ModuleTable {
     testing::module("toy.cu", sites, &[("_Z5twicePfi", "twice")])
 }
 
-/// Writes a capture of two launches of `twice` on two CTAs of 64 threads; unless it is `finished`, it ends in the middle of the second
-/// launch, like that of a killed program.
+/// Writes a capture of two launches of `twice` on two CTAs of 64 threads. Unless `finished`, it ends in the middle of
+/// the second launch, like the capture of a killed program.
 pub fn write_capture(folder: &Path, finished: bool) {
     let header = Header {
         program: "toy".into(),
@@ -142,7 +142,7 @@ pub fn write_capture(folder: &Path, finished: bool) {
             let start = base + 4 * u64::from(64 * cta + 32 * warp);
             let part = testing::words(start).take(32 - number as usize);
             let shared = [base + 512, base + 512 + 8 * u64::from(cta)];
-            let of_warp = [
+            let warp_groups = [
                 testing::group(0, cta, testing::words(start)),
                 testing::group(1, cta, part),
                 AccessGroup {
@@ -151,7 +151,7 @@ pub fn write_capture(folder: &Path, finished: bool) {
                     ..testing::group(2, cta, shared)
                 },
             ];
-            groups.extend(of_warp.map(|group| AccessGroup { warp, ..group }));
+            groups.extend(warp_groups.map(|group| AccessGroup { warp, ..group }));
         }
         capture.chunk(&launch, &groups);
         if number == 0 || finished {

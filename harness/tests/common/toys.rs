@@ -1,4 +1,4 @@
-//! A suite of small programs, running instances of it that can be interrupted, and their results.
+//! A suite of small programs, runs of it that can be interrupted, and their results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::superstep;
 
-/// Doubles numbers, and behaves according to its first argument. The second one names a file that counts the runs.
+/// Doubles numbers, and behaves according to its first argument. The second names a file that counts the runs.
 pub const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Writes a suite whose benchmarks are (name, arguments, additional manifest lines).
+/// Writes a suite of benchmarks, given as (name, arguments, additional manifest lines).
 pub fn write_suite(folder: &Path, benchmarks: &[(&str, &str, &str)]) {
     let suite = folder.join("suite");
     fs::create_dir_all(&suite).unwrap();
@@ -81,14 +81,14 @@ pub fn summary(run: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A running process that prints its messages.
-pub struct Going {
+/// A running suite, and the messages that it prints.
+pub struct SuiteProcess {
     pub child: Child,
     messages: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
-impl Going {
-    pub fn start(folder: &Path, arguments: &[&str]) -> Going {
+impl SuiteProcess {
+    pub fn start(folder: &Path, arguments: &[&str]) -> SuiteProcess {
         let mut child = suite(folder, arguments)
             .args(["--message-format", "json"])
             .stdout(Stdio::piped())
@@ -96,7 +96,7 @@ impl Going {
             .spawn()
             .unwrap();
         let messages = BufReader::new(child.stdout.take().unwrap()).lines();
-        Going { child, messages }
+        SuiteProcess { child, messages }
     }
 
     /// Waits until the message `reason` appears for the `count`th time.
@@ -112,7 +112,7 @@ impl Going {
         panic!("the run ended before message {count} of {reason}");
     }
 
-    /// Sends a signal and returns the exit code; -1 if there is none.
+    /// Sends a signal and returns the exit code, or -1 if there is none.
     pub fn signal(mut self, name: &str) -> i32 {
         if name == "KILL" {
             self.child.kill().unwrap();
@@ -155,8 +155,9 @@ pub fn files(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// Returns a summary without values that differ between any two runs: times, sizes of compressed files, and the history.
-pub fn lasting(mut summary: Value) -> Value {
+/// Returns a summary without values that differ between any two runs: times, sizes of compressed files, and the
+/// history.
+pub fn reproducible(mut summary: Value) -> Value {
     let top = summary.as_object_mut().unwrap();
     for name in ["started", "finished", "command", "resumed"] {
         assert!(top.remove(name).is_some(), "{name}");

@@ -1,5 +1,5 @@
-//! Injected errors on the CPU backend: the chosen bit is flipped, and a campaign that is interrupted and continued, or uses
-//! a bundle, has the same result as an uninterrupted one.
+//! Injected errors on the CPU backend: the chosen bit is flipped, and a campaign that is interrupted and resumed, or
+//! uses a bundle, has the same result as an uninterrupted one.
 
 use std::fs;
 use std::path::Path;
@@ -10,26 +10,26 @@ use std::time::{Duration, Instant};
 use crate::common::{run, superstep, write_suite};
 use superstep_trace::ProbeResults;
 
-/// A program without loops, so that a flipped bit cannot make it slow. A wrong number may change standard output, the output
-/// file, the exit code, or an address.
+/// A program without loops, so that a flipped bit cannot make it slow. A wrong number can change standard output, the
+/// output file, the exit code, or an address.
 const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
-__global__ void mix(unsigned *numbers, unsigned *kept) {
+__global__ void mix(unsigned *numbers, unsigned *mixed) {
   unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
   unsigned x = numbers[at] * 2654435761u;
   x ^= x >> 13;
   if (x % 3 == 0) x += numbers[(at + 1) % (gridDim.x * blockDim.x)] & 0xff;
-  kept[at] = x;
+  mixed[at] = x;
 }
 int main() {
-  unsigned host[128], *numbers, *kept;
+  unsigned host[128], *numbers, *mixed;
   for (unsigned i = 0; i < 128; ++i) host[i] = i * i;
   cudaMalloc(&numbers, sizeof host);
-  cudaMalloc(&kept, sizeof host);
+  cudaMalloc(&mixed, sizeof host);
   cudaMemcpy(numbers, host, sizeof host, cudaMemcpyHostToDevice);
-  mix<<<2, 64>>>(numbers, kept);
-  cudaMemcpy(host, kept, sizeof host, cudaMemcpyDeviceToHost);
+  mix<<<2, 64>>>(numbers, mixed);
+  cudaMemcpy(host, mixed, sizeof host, cudaMemcpyDeviceToHost);
   unsigned low = 0, high = 0;
   for (unsigned x : host) { low += x & 0xffff; high ^= x >> 16; }
   std::printf("%u\n", high);
@@ -50,7 +50,7 @@ fn campaign(folder: &Path, out: &str, seed: &str) -> Command {
     command
 }
 
-fn made(folder: &Path, out: &str) -> usize {
+fn outcome_count(folder: &Path, out: &str) -> usize {
     let path = folder.join(out).join("injection/toys/toy/outcomes.jsonl");
     fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
@@ -58,7 +58,7 @@ fn made(folder: &Path, out: &str) -> usize {
 /// Sends a signal as soon as this number of outcomes exists or the campaign has ended.
 fn stop(folder: &Path, out: &str, mut child: Child, signal: &str, after: usize) {
     let start = Instant::now();
-    while made(folder, out) < after && child.try_wait().unwrap().is_none() {
+    while outcome_count(folder, out) < after && child.try_wait().unwrap().is_none() {
         assert!(start.elapsed() < Duration::from_secs(300), "no outcomes");
         thread::sleep(Duration::from_millis(2));
     }
@@ -76,7 +76,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     write_suite(folder, "{in-tree: true}", size, PROGRAM);
     let (code, out, err) = run(&mut campaign(folder, "one", "7"));
     assert_eq!(code, 0, "{out}\n{err}");
-    assert_eq!(made(folder, "one"), 40);
+    assert_eq!(outcome_count(folder, "one"), 40);
     assert!(out.contains("SDC") && out.contains("toy.cu:"), "{out}");
 
     // The process ID varies the points of interruption from run to run.
@@ -89,8 +89,8 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
         let mut command = campaign(folder, "two", "7");
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         stop(folder, "two", child.unwrap(), signal, after);
-        let made = made(folder, "two");
-        assert!(made >= after, "{signal} after {after}: {made}");
+        let count = outcome_count(folder, "two");
+        assert!(count >= after, "{signal} after {after}: {count}");
     }
     let (code, out, err) = run(&mut campaign(folder, "two", "7"));
     assert_eq!(code, 0, "{out}\n{err}");
@@ -106,7 +106,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
         };
         assert_eq!(read("one"), read("two"), "{file}");
     }
-    // From a bundle, on several workers.
+    // From a bundle, with multiple workers.
     let bundle = ["bundle", "./suite", "--backend", "cpu", "--out", "bundle"];
     let (code, out, err) = run(superstep(folder)
         .args(bundle)
@@ -121,7 +121,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     };
     assert_eq!(read("one"), read("six"));
 
-    // A different seed is a different campaign, which cannot continue this one.
+    // A different seed makes a different campaign, which cannot resume this one.
     let (code, _, err) = run(&mut campaign(folder, "two", "8"));
     assert_eq!(code, 2, "{err}");
     let outcomes = fs::read_to_string(folder.join("one/injection/toys/toy/outcomes.csv")).unwrap();
@@ -131,7 +131,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     );
 }
 
-/// The number of iterations depends on the thread, which stores its own number.
+/// The number of iterations depends on the thread; each thread stores its own number.
 const LOOPS: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -153,8 +153,8 @@ int main() {
 }
 "#;
 
-/// Computes the output of [`LOOPS`], with the bits flipped that `flip` returns for a launch, thread and execution.
-fn turned(flip: impl Fn(u32, u32, u32) -> u32) -> String {
+/// Computes the output of [`LOOPS`] after flipping the bits that `flip` returns for each launch, thread and execution.
+fn expected_output(flip: impl Fn(u32, u32, u32) -> u32) -> String {
     let number = |at: u32| {
         (0..2).fold(at, |x, launch| {
             (0..=at % 7).fold(x, |x, execution| {
@@ -172,11 +172,11 @@ fn the_chosen_bit_is_flipped() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("loops.cu"), LOOPS).unwrap();
-    let place = |probe: &str| folder.join("out/probes").join(probe).join("loops/loops");
+    let results_of = |probe: &str| folder.join("out/probes").join(probe).join("loops/loops");
     let probe = ["probe", "injection-profile", "loops.cu", "--backend", "cpu"];
     let (code, out, err) = run(superstep(folder).args(probe).arg("--keep-threads"));
     assert_eq!(code, 0, "{out}\n{err}");
-    let results = ProbeResults::open(&place("injection-profile").join("results")).unwrap();
+    let results = ProbeResults::open(&results_of("injection-profile").join("results")).unwrap();
     let launch = &results.launches[1];
     let sites = &results.probe(launch).unwrap().sites;
     let slot = sites.iter().position(|site| site.what == "xor").unwrap() as u32;
@@ -198,15 +198,15 @@ fn the_chosen_bit_is_flipped() {
             command.args(["--set", &format!("{name}={number}")]);
         }
         let (_, _, err) = run(&mut command);
-        let text = fs::read_to_string(place("injection").join("probed/stdout")).unwrap();
+        let text = fs::read_to_string(results_of("injection").join("probed/stdout")).unwrap();
         (text, err)
     };
-    assert_eq!(flipped(7, 0, 0, 0).0, turned(|_, _, _| 0));
+    assert_eq!(flipped(7, 0, 0, 0).0, expected_output(|_, _, _| 0));
     for (launch, thread, execution, bit) in [(0, 5, 0, 0), (1, 104, 6, 31), (1, 159, 3, 17)] {
         let (text, err) = flipped(launch, thread, execution, bit);
         let wanted = (launch, thread, execution);
         let flip = |l, t, e| if (l, t, e) == wanted { 1 << bit } else { 0 };
-        assert_eq!(text, turned(flip), "{wanted:?}");
+        assert_eq!(text, expected_output(flip), "{wanted:?}");
         assert!(err.contains("output differs"), "{err}");
     }
 }

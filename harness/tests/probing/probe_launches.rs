@@ -17,7 +17,7 @@ fn probe(folder: &Path, arguments: &[&str]) -> String {
     out
 }
 
-fn place(folder: &Path, probe: &str, program: &str) -> PathBuf {
+fn program_folder(folder: &Path, probe: &str, program: &str) -> PathBuf {
     folder
         .join("out/probes")
         .join(probe)
@@ -26,7 +26,7 @@ fn place(folder: &Path, probe: &str, program: &str) -> PathBuf {
 }
 
 fn results(folder: &Path, probe: &str, program: &str) -> ProbeResults {
-    ProbeResults::open(&place(folder, probe, program).join("results")).unwrap()
+    ProbeResults::open(&program_folder(folder, probe, program).join("results")).unwrap()
 }
 
 /// Returns the numbers of the launches that have results.
@@ -45,10 +45,10 @@ fn example(folder: &Path, name: &str) {
 
 /// Returns the contents of a file that the probed program wrote.
 fn written(folder: &Path, probe: &str, program: &str, name: &str) -> String {
-    let place = place(folder, probe, program).join("probed");
-    let found = [place.join(name), place.join("work").join(name)];
+    let probed = program_folder(folder, probe, program).join("probed");
+    let found = [probed.join(name), probed.join("work").join(name)];
     let found = found.iter().find(|path| path.is_file());
-    fs::read_to_string(found.unwrap_or_else(|| panic!("{name} in {}", place.display()))).unwrap()
+    fs::read_to_string(found.unwrap_or_else(|| panic!("{name} in {}", probed.display()))).unwrap()
 }
 
 /// The handler prints, so that the output shows which launches have the probe.
@@ -78,9 +78,9 @@ fn launches_outside_the_selection_run_without_the_probe() {
         for launch in &results.launches {
             assert_eq!(results.totals(launch).unwrap(), [1024], "{options:?}");
         }
-        let said = written(folder, "loud", "twice", "stdout");
-        let said = said.lines().filter(|line| *line == "probed").count();
-        assert_eq!(said, expected.len(), "{options:?}");
+        let printed = written(folder, "loud", "twice", "stdout");
+        let count = printed.lines().filter(|line| *line == "probed").count();
+        assert_eq!(count, expected.len(), "{options:?}");
     }
     for option in ["--ctas=0", "--sample-ctas=0.5"] {
         let arguments = ["probe", "loud.yaml", "twice.cu", option];
@@ -92,11 +92,11 @@ fn launches_outside_the_selection_run_without_the_probe() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_program_can_read_its_probe() {
+fn a_program_can_read_the_results_of_its_probe() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     example(folder, "sampled.cu");
-    // Two probes, one after the other. The second has one of the two fields that the program reads.
+    // Two probes in turn. The second has only one of the two fields that the program reads.
     probe(folder, &["branches,basic-blocks", "sampled.cu"]);
     let branches = results(folder, "branches", "sampled");
     assert_eq!(launches(&branches), [0, 10, 20]);
@@ -150,8 +150,8 @@ fn host_code_runs_before_and_after_each_launch() {
             .sum::<u64>(),
         8000
     );
-    let said = written(folder, "budget", "twice", "budget.txt");
-    assert_eq!(said, "launch 0: 8000 bytes so far\n");
+    let text = written(folder, "budget", "twice", "budget.txt");
+    assert_eq!(text, "launch 0: 8000 bytes so far\n");
     // A compile error in host code is shown with its line.
     fs::write(
         folder.join("budget.cpp"),
@@ -187,37 +187,37 @@ fn two_programs_run_at_the_same_time() {
         .collect();
     assert_eq!(rows.len(), 1 + 2 * 60, "two programs every 50 ms\n{table}");
     for program in ["A", "B"] {
-        let of_program = || rows.iter().filter(|row| row[2] == program);
+        let program_rows = || rows.iter().filter(|row| row[2] == program);
         assert!(
-            of_program()
+            program_rows()
                 .take(30)
                 .all(|row| row[1] == "0" && row[3] == "10000")
         );
-        let seen = of_program().filter(|row| row[5] != "0.0").count();
+        let seen = program_rows().filter(|row| row[5] != "0.0").count();
         assert!(seen > 0, "the scheduler saw its kernels\n{table}");
-        let last = of_program().next_back().unwrap();
+        let last = program_rows().next_back().unwrap();
         assert!(last[3] != "10000", "the scheduler set its period\n{table}");
     }
 }
 
 const MIXED: &str = r#"
 #include <cstdio>
-__global__ void mixed(float *numbers, int *wholes, int count) {
+__global__ void mixed(float *numbers, int *integers, int count) {
   __shared__ float tile[128];
   const int index = blockIdx.x * blockDim.x + threadIdx.x;
   tile[threadIdx.x] = numbers[index];
   __syncthreads();
   numbers[index] = sqrtf(tile[127 - threadIdx.x]) + 1.5f;
-  wholes[index] = (int)numbers[index] * count;
+  integers[index] = (int)numbers[index] * count;
 }
 int main() {
   float *numbers;
-  int *wholes;
+  int *integers;
   cudaMallocManaged(&numbers, 4 * 256);
-  cudaMallocManaged(&wholes, 4 * 256);
+  cudaMallocManaged(&integers, 4 * 256);
   for (int i = 0; i < 256; ++i) numbers[i] = i;
-  mixed<<<2, 128>>>(numbers, wholes, 3);
-  std::printf("%d %d\n", cudaDeviceSynchronize(), wholes[200]);
+  mixed<<<2, 128>>>(numbers, integers, 3);
+  std::printf("%d %d\n", cudaDeviceSynchronize(), integers[200]);
 }
 "#;
 
@@ -240,7 +240,7 @@ fn instructions_are_counted_by_class() {
         sums[1] += fields[1];
     }
     // Eight full warps, and this number of instructions of each class in the source.
-    for (class, often) in [
+    for (class, count) in [
         ("Load", 1),
         ("Store", 2),
         ("Barrier", 1),
@@ -250,7 +250,7 @@ fn instructions_are_counted_by_class() {
     ] {
         assert_eq!(
             mix.get(class),
-            Some(&[8 * often, 256 * often]),
+            Some(&[8 * count, 256 * count]),
             "{class}: {mix:?}"
         );
     }

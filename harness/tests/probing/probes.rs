@@ -1,4 +1,4 @@
-//! Probes, from their definition to their tables, on the CPU backend: their counts match the programs'.
+//! Probes, from their definition to their tables, on the CPU backend: their counts match the programs' own counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +18,8 @@ fn probe(folder: &Path, arguments: &[&str]) -> String {
 }
 
 fn results(folder: &Path, probe: &str, program: &str) -> ProbeResults {
-    let place = folder.join("out/probes").join(probe).join(program);
-    ProbeResults::open(&place.join(program).join("results")).unwrap()
+    let run = folder.join("out/probes").join(probe).join(program);
+    ProbeResults::open(&run.join(program).join("results")).unwrap()
 }
 
 /// Returns the sites of a launch with their fields.
@@ -79,8 +79,8 @@ fn the_example_in_the_documentation_works() {
     assert!(tables.join("probe_sites.json").is_file());
 }
 
-/// Generates kernels with random structures. Each path through them is counted with an atomic, in a separate function so
-/// that equal tails of branches are not merged. The probes' counts are compared with these.
+/// Generates kernels with random structures. Each path through them is counted with an atomic, in a separate function
+/// so that equal tails of branches are not merged. The probes' counts are compared with these counts.
 struct Generator {
     state: u64,
     body: String,
@@ -120,9 +120,9 @@ impl Generator {
                     self.put("}");
                 }
                 3 => {
-                    let most = 2 + self.next(4);
+                    let bound = 2 + self.next(4);
                     self.put(&format!(
-                        "for (unsigned i{depth} = 0; i{depth} < x % {most}; ++i{depth}) {{"
+                        "for (unsigned i{depth} = 0; i{depth} < x % {bound}; ++i{depth}) {{"
                     ));
                     self.put("x = x * 1664525u + 1013904223u;");
                     self.statements(depth - 1);
@@ -214,8 +214,8 @@ fn counts_of_generated_programs_are_exact() {
     let mut found: BTreeMap<String, [u64; 3]> = BTreeMap::new();
     for launch in &paths.launches {
         // A kernel without branches has no sites for the probe.
-        let of_kernel = |other: &&LaunchResult| other.kernel == launch.kernel;
-        let other = branches.launches.iter().find(of_kernel);
+        let is_same_kernel = |other: &&LaunchResult| other.kernel == launch.kernel;
+        let other = branches.launches.iter().find(is_same_kernel);
         let rows = sites(&paths, launch);
         let blocks: BTreeMap<u32, (&PointSite, u64)> = rows
             .iter()
@@ -228,13 +228,13 @@ fn counts_of_generated_programs_are_exact() {
                 counts[0] += fields[0];
                 counts[1] += blocks[&site.block].1;
             } else if site.at == At::Block && site.function != launch.kernel {
-                // _Z7count12Py and the like.
+                // For example, _Z7count12Py.
                 let name = site.function.trim_start_matches(|c| c != 'c');
                 let name = name.trim_end_matches("Py").to_owned();
                 found.entry(name).or_default()[2] += fields[0];
             }
         }
-        // A block is left as often as it is entered. Counts of branches take another path through the runtime.
+        // A block is left as often as it is entered. Branch counts take a different path through the runtime.
         let mut entered = BTreeMap::from([(0, 5 * 77)]);
         let ends: BTreeMap<u32, Vec<u64>> = other
             .into_iter()
@@ -266,16 +266,16 @@ fn counts_of_generated_programs_are_exact() {
     }
     assert!(counted.iter().any(|&count| count > 5 * 77), "loops repeat");
 
-    // Kernels without the probe, and the functions that they call, behave the same (the command compares the output), and
-    // those with the probe have the same counts.
+    // Kernels without the probe, and the functions that they call, behave the same (the command compares the output),
+    // and kernels with the probe have the same counts.
     let totals = |results: &ProbeResults| -> Vec<(u32, Vec<u64>)> {
         let launches = results.launches.iter();
         launches
             .map(|launch| (launch.launch, results.totals(launch).unwrap()))
             .collect()
     };
-    let mut whole = totals(&branches);
-    whole.retain(|(launch, _)| (2..5).contains(launch));
+    let mut expected = totals(&branches);
+    expected.retain(|(launch, _)| (2..5).contains(launch));
     let arguments = ["branches", "generated.cu", "--launch-skip", "2"];
     probe(
         folder.path(),
@@ -283,7 +283,7 @@ fn counts_of_generated_programs_are_exact() {
     );
     let part = totals(&results(folder.path(), "branches", "generated"));
     assert!(!part.is_empty());
-    assert_eq!(part, whole);
+    assert_eq!(part, expected);
 }
 
 /// Computes values in long sequences between warp operations, barriers and calls, in divergent threads.
@@ -297,7 +297,7 @@ __global__ void shuffled(unsigned *out) {
   for (unsigned i = 0; i < x % 4; i++) x = step(x) + odd;
   out[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
-__global__ void met(unsigned *out) {
+__global__ void synchronised(unsigned *out) {
   __shared__ unsigned tile[96];
   unsigned x = threadIdx.x * 40503u + blockIdx.x;
 #pragma unroll
@@ -312,7 +312,7 @@ int main() {
   unsigned *out;
   cudaMallocManaged(&out, 3 * 96 * 4);
   shuffled<<<3, 96>>>(out);
-  met<<<3, 96>>>(out);
+  synchronised<<<3, 96>>>(out);
   cudaDeviceSynchronize();
   unsigned sum = 0;
   for (int i = 0; i < 3 * 96; i++) sum = sum * 31 + out[i];
@@ -326,7 +326,7 @@ const BITS: &str = "schema: 1\nname: bits\ntitle: Bits of each thread's values\n
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn bits_of_a_warps_values_equal_those_of_its_threads() {
+fn bits_of_a_warps_values_match_its_threads() {
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     put("runs.cu", RUNS);
@@ -347,12 +347,12 @@ fn bits_of_a_warps_values_equal_those_of_its_threads() {
         let values = sites(&warps, other);
         longest = longest.max(values.iter().map(|(site, _)| site.followers).max().unwrap());
         let values = values.iter().filter(|(site, _)| site.at == At::Value);
-        for ((site, own), (_, of_warp)) in sites(&threads, one).iter().zip(values) {
+        for ((site, thread), (_, warp)) in sites(&threads, one).iter().zip(values) {
             // Addresses differ from run to run.
             if site.width < 64 {
-                assert_eq!(own[1..], of_warp[1..3], "{site:?}");
+                assert_eq!(thread[1..], warp[1..3], "{site:?}");
                 // The range of a kernel's sites contains sites of other kernels.
-                compared += usize::from(own[0] > 0);
+                compared += usize::from(thread[0] > 0);
             }
         }
     }
@@ -373,7 +373,7 @@ fn memory_divergence_matches_the_trace() {
         assert_eq!(code, 0, "{out}\n{err}");
     }
     let latest = folder.path().join("out/thesis/latest");
-    let place = folder.path().join("out/probes/memory-divergence/thesis");
+    let probe_run = folder.path().join("out/probes/memory-divergence/thesis");
     for program in ["hist", "bfs", "path"] {
         let capture = latest.join("benchmarks").join(program).join("capture");
         let capture = Capture::open(&capture).unwrap();
@@ -388,7 +388,7 @@ fn memory_divergence_matches_the_trace() {
                 traced[(group.lanes() - 1) * 32 + lines.len() - 1] += 1;
             })
             .unwrap();
-        let results = ProbeResults::open(&place.join(program).join("results")).unwrap();
+        let results = ProbeResults::open(&probe_run.join(program).join("results")).unwrap();
         let mut probed = vec![0u64; 1024];
         for launch in &results.launches {
             for (sum, value) in probed.iter_mut().zip(results.words(launch.tables).unwrap()) {

@@ -1,6 +1,6 @@
-//! Launches in the destructors of libraries that are loaded when the program ends, and of one that it closes. As on a GPU,
-//! CUDA is no longer available in destructors registered before the first CUDA call, or called by the dynamic loader at the
-//! end.
+//! Launches in the destructors of libraries that are loaded when the program ends, and of a library that the program
+//! closes. As on a GPU, CUDA is no longer available in destructors registered before the first CUDA call, or called by
+//! the dynamic loader on exit.
 
 use crate::common::{run, superstep};
 use serde_json::Value;
@@ -21,10 +21,10 @@ void launch(const char *when) {
 }
 struct Late { const char *when; ~Late() { launch(when); } };
 Late late{"global"};
-thread_local Late of_thread{"thread_local"};
+thread_local Late late_in_thread{"thread_local"};
 __attribute__((destructor)) void last() { launch("destructor"); }
 }
-extern "C" void use() { cudaMalloc(&numbers, 256); (void)of_thread.when; }
+extern "C" void use() { cudaMalloc(&numbers, 256); (void)late_in_thread.when; }
 "#;
 
 const MAIN: &str = r#"
@@ -36,7 +36,8 @@ static void *plugin(const char *name) {
     return opened;
 }
 int main() {
-    // While a library is being closed, the calling thread holds the loader's lock; here the library's destructors launch the first kernel.
+    // While a library is being closed, the calling thread holds the loader's lock. This library's destructors launch
+    // the first kernel.
     dlclose(plugin("./closed.so"));
     plugin("./plugin.so");
     use();
@@ -47,12 +48,12 @@ int main() {
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn library_destructors_can_launch_kernels() {
     let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("library.cu"), LIBRARY).unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("library.cu"), LIBRARY).unwrap();
     // A library with thread-local destructors that have not run stays open.
-    let closed = LIBRARY.replace("(void)of_thread.when;", "");
-    fs::write(at("closed.cu"), closed).unwrap();
-    fs::write(at("main.cu"), MAIN).unwrap();
+    let closed = LIBRARY.replace("(void)late_in_thread.when;", "");
+    fs::write(path("closed.cu"), closed).unwrap();
+    fs::write(path("main.cu"), MAIN).unwrap();
     let shared = |value, source, library| {
         format!("nvcc -shared -Xcompiler -fPIC -DVALUE={value} {source} -o {library}")
     };
@@ -72,7 +73,7 @@ fn library_destructors_can_launch_kernels() {
     let (code, out, err) = run(superstep(folder.path()).args(words).args(plugins));
     assert_eq!(code, 0, "{out}\n{err}");
 
-    let latest = at("out/app/latest");
+    let latest = path("out/app/latest");
     let text = fs::read_to_string(latest.join("run.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
     let app = &summary["benchmarks"][0];

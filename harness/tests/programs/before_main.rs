@@ -1,5 +1,5 @@
-//! Launches by constructors of global objects, before `main`: as with nvcc, a unit's device code is registered before its
-//! constructors run.
+//! Launches by constructors of global objects, before `main`: as with nvcc, a unit's device code is registered before
+//! its constructors run.
 
 use crate::common::{run, superstep};
 use serde_json::Value;
@@ -52,9 +52,9 @@ struct Early { Early() { launch_b("b"); launch_a("a of b"); } } early;
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn constructors_of_global_objects_can_launch_kernels() {
     let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let path = |name: &str| folder.path().join(name);
     for (name, text) in [("early.h", HEADER), ("a.cu", A), ("b.cu", B)] {
-        fs::write(at(name), text).unwrap();
+        fs::write(path(name), text).unwrap();
     }
     let words = ["build", "--", "nvcc", "a.cu", "b.cu", "-o", "app"];
     let (code, out, err) = run(superstep(folder.path()).args(words));
@@ -63,7 +63,7 @@ fn constructors_of_global_objects_can_launch_kernels() {
         let words = [&["run", "--backend", "cpu"], program].concat();
         let (code, out, err) = run(superstep(folder.path()).args(words));
         assert_eq!(code, 0, "{out}\n{err}");
-        let latest = at("out").join(name).join("latest");
+        let latest = path("out").join(name).join("latest");
         let printed = latest.join(format!("benchmarks/{name}/traced/stdout"));
         let printed = fs::read_to_string(printed).unwrap();
         let mut lines: Vec<_> = printed.lines().collect();

@@ -1,4 +1,4 @@
-//! Processes that do not end through `exit`: their captures are complete and verified.
+//! Processes that end without calling `exit`: their captures are complete and verified.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// `program HOW [CHILDREN HOW]`: launches two kernels and ends as HOW says; before that, it forks children, each of which
-/// launches one more kernel than the last and ends as the other HOW says.
+/// `program HOW [CHILDREN CHILD_HOW]`: forks children, each of which launches one kernel more than the previous child
+/// and ends as CHILD_HOW says; then launches two kernels and ends as HOW says.
 const ENDS: &str = r#"
 #include <csignal>
 #include <cstdio>
@@ -88,8 +88,8 @@ fn passes(folder: &Path, how: &str) -> (Vec<u64>, bool) {
     assert_eq!(code, 0, "{how}: {out}\n{err}");
     let result = result(folder, "ends");
     let processes = result["processes"].as_array();
-    let of_each = processes.map_or(std::slice::from_ref(&result), Vec::as_slice);
-    let launches = of_each
+    let records = processes.map_or(std::slice::from_ref(&result), Vec::as_slice);
+    let launches = records
         .iter()
         .map(|process| process["launches"].as_u64().unwrap());
     let mut launches: Vec<u64> = launches.collect();
@@ -97,7 +97,7 @@ fn passes(folder: &Path, how: &str) -> (Vec<u64>, bool) {
     let checks = result["verification"].as_array().unwrap();
     let is_early = checks.iter().any(|check| check["check"] == "process-ends");
     let captures = captures_in(&folder.join("out/ends/latest/benchmarks/ends/capture")).unwrap();
-    assert_eq!(captures.len(), of_each.len(), "{how}");
+    assert_eq!(captures.len(), records.len(), "{how}");
     for capture in captures {
         let capture = Capture::open(capture).unwrap();
         assert!(capture.complete, "{how}: {:?}", capture.problems);
@@ -137,7 +137,7 @@ fn a_process_is_verified_however_it_ends() {
     assert_eq!(passes(folder, "exit 2 again"), (vec![1, 2, 2, 2, 2], true));
 }
 
-/// A library like those in Python extensions.
+/// A library like the ones in Python extensions.
 const LIBRARY: &str = r#"
 #include <cuda_runtime.h>
 __global__ void mark(int *p, int v) { p[threadIdx.x] = v; }
@@ -152,8 +152,8 @@ extern "C" int use(int v) {
 }
 "#;
 
-/// Pool workers are ended by SIGTERM, the package's other processes by `_exit`. The distribution of work varies from run to
-/// run.
+/// Pool workers end by SIGTERM, and other processes of the package by `_exit`. The distribution of work varies from run
+/// to run.
 const POOL: &str = r#"
 import ctypes, multiprocessing, sys
 library = ctypes.CDLL(sys.argv[1])

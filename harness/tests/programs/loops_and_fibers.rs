@@ -1,8 +1,8 @@
 //! Generated kernels with barriers: their results and accesses are identical whether threads run in loops or as fibers.
 //!
-//! The kernels race, wait at different barriers, return early and keep arrays across barriers. Loops and fibers run threads
-//! in the same order, so nothing may differ. `SUPERSTEP_GENERATED_KERNELS` sets the number of kernels (24 by default), and
-//! `SUPERSTEP_GENERATED_SEED` the seed.
+//! The kernels race, wait at different barriers, return early and keep arrays across barriers. Loops and fibers run
+//! threads in the same order, so their results must not differ. `SUPERSTEP_GENERATED_KERNELS` sets the number of
+//! kernels (24 by default), and `SUPERSTEP_GENERATED_SEED` the seed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -79,21 +79,21 @@ impl Generator {
             11 | 12 => {
                 let number = self.loops;
                 self.loops += 1;
-                // The number of iterations is the same for all threads, or differs.
-                let turns = match self.random.below(2) {
+                // The number of iterations either is the same for all threads or differs between them.
+                let limit = match self.random.below(2) {
                     0 => format!("{}u", 1 + k % 4),
                     _ => format!("t % {}u", 2 + k % 3),
                 };
                 writeln!(
                     self.text,
-                    "  for (unsigned i{number} = 0; i{number} < {turns}; i{number}++) {{"
+                    "  for (unsigned i{number} = 0; i{number} < {limit}; i{number}++) {{"
                 )
                 .unwrap();
                 self.statements(depth - 1, barriers);
                 format!("{v} += i{number}; }}")
             }
             _ => {
-                // Selects one thread, all but one, or some by their values.
+                // Selects one thread, all threads but one, or threads by their values.
                 let condition = match self.random.below(4) {
                     0 => format!("threadIdx.x == {}u", k % 9),
                     1 => format!("threadIdx.x + 1 != {}u", k % 34),

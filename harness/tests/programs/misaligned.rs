@@ -145,15 +145,15 @@ const FAULTS: [&str; 15] = [
 ];
 
 fn line_of(mark: &str) -> usize {
-    let is_it = |line: &str| line.ends_with(&format!("// HERE {mark}"));
+    let is_marked = |line: &str| line.ends_with(&format!("// HERE {mark}"));
     1 + PROGRAM
         .lines()
-        .position(is_it)
-        .expect("every kernel has its line")
+        .position(is_marked)
+        .expect("every kernel has a marked line")
 }
 
 /// Runs the untraced executable directly.
-fn alone(folder: &Path, mode: &str, more: &[(&str, &str)]) -> (i32, String, String) {
+fn run_untraced(folder: &Path, mode: &str, more: &[(&str, &str)]) -> (i32, String, String) {
     let mut command = Command::new(folder.join("app"));
     run(command
         .arg(mode)
@@ -170,55 +170,55 @@ fn a_misaligned_address_ends_the_launch_with_a_sticky_error() {
     let (code, out, err) = run(superstep(folder.path()).args(words));
     assert_eq!(code, 0, "{out}\n{err}");
 
-    let sticks = "cudaErrorMisalignedAddress ".repeat(5) + "cudaErrorMisalignedAddress\n";
+    let sticky = "cudaErrorMisalignedAddress ".repeat(5) + "cudaErrorMisalignedAddress\n";
     for mode in FAULTS {
-        for ways in [&[][..], &[("SUPERSTEP_CPU_FIBERS", "1")]] {
-            let (code, out, err) = alone(folder.path(), mode, ways);
-            assert_eq!((code, &out), (0, &sticks), "{mode}: {err}");
-            let place = match mode {
+        for variables in [&[][..], &[("SUPERSTEP_CPU_FIBERS", "1")]] {
+            let (code, out, err) = run_untraced(folder.path(), mode, variables);
+            assert_eq!((code, &out), (0, &sticky), "{mode}: {err}");
+            let mark = match mode {
                 "shared" | "local" => "at",
                 _ => mode,
             };
-            let place = format!("(app.cu:{})", line_of(place));
+            let location = format!("(app.cu:{})", line_of(mark));
             let kernel = format!("kernel {mode}, CTA (");
             assert!(
-                err.contains(&kernel) && err.contains(&place),
+                err.contains(&kernel) && err.contains(&location),
                 "{mode}: {err}"
             );
             assert!(err.contains("thread ("), "{mode}: {err}");
         }
     }
-    let (_, _, err) = alone(folder.path(), "rows", &[]);
+    let (_, _, err) = run_untraced(folder.path(), "rows", &[]);
     assert!(err.contains("thread (40,0,0)"), "{err}");
-    let (_, _, err) = alone(folder.path(), "vector", &[]);
+    let (_, _, err) = run_untraced(folder.path(), "vector", &[]);
     assert!(err.contains("is not a multiple of 16"), "{err}");
 
-    let (_, out, err) = alone(folder.path(), "matrices", &[]);
-    assert_eq!(out, sticks, "{err}");
+    let (_, out, err) = run_untraced(folder.path(), "matrices", &[]);
+    assert_eq!(out, sticky, "{err}");
     assert!(err.contains("lane 0 passed matrix row address"), "{err}");
 
-    let fine = "cudaSuccess ".repeat(5) + "cudaSuccess\n";
+    let success = "cudaSuccess ".repeat(5) + "cudaSuccess\n";
     for mode in ["unused", "packed", "rows16", "tile4", "sums8"] {
-        let (code, out, err) = alone(folder.path(), mode, &[]);
-        assert_eq!((code, &out), (0, &fine), "{mode}: {err}");
+        let (code, out, err) = run_untraced(folder.path(), mode, &[]);
+        assert_eq!((code, &out), (0, &success), "{mode}: {err}");
     }
     let bounded =
-        "at most 32, 0 of 64 fit\ncudaSuccess\ncudaErrorInvalidValue\n".to_owned() + &fine;
-    assert_eq!(alone(folder.path(), "bounded", &[]).1, bounded);
+        "at most 32, 0 of 64 fit\ncudaSuccess\ncudaErrorInvalidValue\n".to_owned() + &success;
+    assert_eq!(run_untraced(folder.path(), "bounded", &[]).1, bounded);
 
-    // The trace is kept up to the fault, including the access itself.
-    for (mode, least) in [("regions", 64), ("fibers", 64), ("unused", 192)] {
+    // The trace contains the accesses up to and including the faulting access.
+    for (mode, min) in [("regions", 64), ("fibers", 64), ("unused", 192)] {
         let words = ["run", "--backend", "cpu", "app", "--", mode];
         let (code, out, err) = run(superstep(folder.path()).args(words));
         assert_eq!(code, if mode == "unused" { 0 } else { 7 }, "{out}\n{err}");
         let latest = folder.path().join("out/app/latest");
         let text = fs::read_to_string(latest.join("run.json")).unwrap();
         let app = &serde_json::from_str::<Value>(&text).unwrap()["benchmarks"][0];
-        assert!(app["threads"]["stores"].as_u64() >= Some(least), "{app:#}");
+        assert!(app["threads"]["stores"].as_u64() >= Some(min), "{app:#}");
         if mode != "unused" {
             let stderr = fs::read_to_string(latest.join("benchmarks/app/traced/stderr")).unwrap();
-            let place = format!("(app.cu:{})", line_of(mode));
-            assert!(stderr.contains(&place), "{stderr}");
+            let location = format!("(app.cu:{})", line_of(mode));
+            assert!(stderr.contains(&location), "{stderr}");
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-const SAYS: &str = "the program launched no kernel: there is nothing to trace";
+const MESSAGE: &str = "the program launched no kernel: there is nothing to trace";
 
 /// Returns the benchmark's record in the latest run of `name`.
 fn record(folder: &Path, name: &str) -> Value {
@@ -14,7 +14,7 @@ fn record(folder: &Path, name: &str) -> Value {
     summary["benchmarks"][0].clone()
 }
 
-/// Programs that have no device code, do not launch any, use CUDA only for memory, or end without running exit handlers.
+/// Programs that have no device code, do not launch it, use CUDA only for memory, or end without running exit handlers.
 const PROGRAMS: [(&str, &str); 4] = [
     ("host.cpp", "int main() {}"),
     (
@@ -42,7 +42,7 @@ fn a_run_without_kernels_warns_and_is_readable() {
         assert_eq!(code, 0, "{file}: {out}\n{err}");
         let name = file.split_once('.').unwrap().0;
         assert!(
-            unwrapped(&out).contains(&format!("warning {SAYS}")),
+            unwrapped(&out).contains(&format!("warning {MESSAGE}")),
             "{out}"
         );
         assert_eq!(record(folder.path(), name)["launches"], 0);
@@ -68,7 +68,7 @@ fn a_run_without_kernels_warns_and_is_readable() {
     for (words, warning) in [
         (
             &["run", "host.cpp", "--in-situ", "--verify-in-situ"][..],
-            SAYS,
+            MESSAGE,
         ),
         (&["probe", "branches", "host.cpp"], "warning: host"),
     ] {
@@ -77,15 +77,15 @@ fn a_run_without_kernels_warns_and_is_readable() {
         assert!(unwrapped(&out).contains(warning), "{words:?}: {out}");
     }
     let (code, _, err) = run_in(&["inject", "host.cpp", "--backend", "cpu"]);
-    let names_it = err.contains("the program launched no kernel");
-    assert!(code != 0 && names_it, "{err}");
+    let is_reported = err.contains("the program launched no kernel");
+    assert!(code != 0 && is_reported, "{err}");
 }
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_benchmark_that_launches_no_kernel_fails() {
     let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let path = |name: &str| folder.path().join(name);
     let program = "int main() {}";
     let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", program);
     let words = ["suite", "./suite", "--backend", "cpu"];
@@ -94,15 +94,15 @@ fn a_benchmark_that_launches_no_kernel_fails() {
     let failure = &record(folder.path(), "toys")["failure"];
     assert_eq!(failure["kind"], "verification", "{failure}");
     let message = failure["message"].as_str().unwrap();
-    assert!(message.contains(SAYS), "{message}");
+    assert!(message.contains(MESSAGE), "{message}");
 
-    // The manifest may expect no launches.
-    let manifest = fs::read_to_string(at("suite/toy.yaml")).unwrap();
-    let expects = format!("{manifest}expected:\n  tiny: {{launches: 0}}\n");
-    fs::write(at("suite/toy.yaml"), &expects).unwrap();
+    // A manifest can expect no launches.
+    let manifest = fs::read_to_string(path("suite/toy.yaml")).unwrap();
+    let expecting = format!("{manifest}expected:\n  tiny: {{launches: 0}}\n");
+    fs::write(path("suite/toy.yaml"), &expecting).unwrap();
     let (code, out, err) = run(superstep(folder.path()).args(words));
     assert_eq!(code, 0, "{out}\n{err}");
-    assert!(!out.contains(SAYS), "{out}");
+    assert!(!out.contains(MESSAGE), "{out}");
     fs::write(suite.join("toy.cu"), DOUBLE).unwrap();
     let (code, _, _) = run(superstep(folder.path()).args(words));
     assert_eq!(code, 1);

@@ -1,4 +1,4 @@
-//! A single-file program without a manifest: run here, and elsewhere as a bundle.
+//! A single-file program without a manifest, run directly and from a bundle.
 
 use std::fs;
 use std::path::Path;
@@ -63,16 +63,19 @@ fn result(latest: &Path) -> Value {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_program_with_files_flags_and_an_exit_code_runs_here_and_in_a_bundle() {
+fn a_program_with_files_flags_and_an_exit_code_runs_directly_and_from_a_bundle() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path());
     let (code, out, err) = run(superstep(folder.path())
         .args(["run", "scale.cu"])
         .args(OPTIONS));
     assert_eq!(code, 0, "{out}\n{err}");
-    let here = result(&folder.path().join("out/scale/latest"));
-    assert_eq!(here["threads"]["loads"], 100);
-    assert_eq!(here["inputs"][0]["name"], "data/numbers.txt", "{here:#}");
+    let direct = result(&folder.path().join("out/scale/latest"));
+    assert_eq!(direct["threads"]["loads"], 100);
+    assert_eq!(
+        direct["inputs"][0]["name"], "data/numbers.txt",
+        "{direct:#}"
+    );
     let printed = folder
         .path()
         .join("out/scale/latest/benchmarks/scale/traced/stdout");
@@ -105,27 +108,27 @@ fn a_program_with_files_flags_and_an_exit_code_runs_here_and_in_a_bundle() {
         .args(["bundle", "scale.cu", "--out", "bundle"])
         .args(OPTIONS));
     assert_eq!(code, 0, "{out}\n{err}");
-    let place = folder.path().join("bundle/programs/scale");
-    let count = |name: &str| fs::read_dir(place.join(name)).unwrap().count();
-    assert_eq!(count("built"), 1, "all variants are one executable");
+    let programs = folder.path().join("bundle/programs/scale");
+    let count = |name: &str| fs::read_dir(programs.join(name)).unwrap().count();
+    assert_eq!(count("built"), 1, "all variants share one executable");
     assert_eq!(count("modules"), 6, "each has a list and a shared object");
     let elsewhere = tempfile::tempdir().unwrap();
     let (code, out, err) = run(superstep(elsewhere.path())
         .arg("run-bundle")
         .arg(folder.path().join("bundle")));
     assert_eq!(code, 0, "{out}\n{err}");
-    let there = result(&elsewhere.path().join("out/scale/latest"));
-    assert_eq!(there["digest"], here["digest"]);
-    assert_eq!(there["launches"], here["launches"]);
+    let bundled = result(&elsewhere.path().join("out/scale/latest"));
+    assert_eq!(bundled["digest"], direct["digest"]);
+    assert_eq!(bundled["launches"], direct["launches"]);
     let tables = elsewhere
         .path()
         .join("out/scale/latest/tables/scale/arrays.csv");
     let arrays = fs::read_to_string(tables).unwrap();
     assert!(arrays.contains("\ndevice,scale.cu:15,"), "{arrays}");
-    let kept = elsewhere
+    let sources = elsewhere
         .path()
         .join("out/scale/latest/benchmarks/scale/sources");
-    assert!(kept.is_dir(), "the source is kept for the report");
+    assert!(sources.is_dir(), "the source is stored for the report");
 }
 
 /// The last thread runs first, and each of the others polls a word until it is its turn.
@@ -198,7 +201,7 @@ fn missing_options_are_suggested() {
     assert!(err.contains("expected .cu"), "{err}");
 }
 
-/// Two CTAs of 32 threads use functions that are built into nvcc only: its atomics, and stores with cache hints.
+/// Two CTAs of 32 threads use functions that only nvcc has built in: its atomics, and stores with cache hints.
 const NVCC_ONLY: &str = r#"
 #include <cstdio>
 __global__ void use(unsigned *u, float *f, unsigned long long *w, float4 *v, char *bytes) {
@@ -237,7 +240,7 @@ fn nvcc_declarations_compile_and_keep_their_widths() {
     assert_eq!(code, 0, "{out}\n{err}");
     let latest = folder.path().join("out/use/latest");
     let printed = fs::read_to_string(latest.join("benchmarks/use/traced/stdout")).unwrap();
-    // The byte after the last stored one is unchanged.
+    // The byte after the last stored byte is unchanged.
     assert_eq!(printed, "64 31 32 7 31 31 99\n");
     let threads = &result(&latest)["threads"];
     assert_eq!(
@@ -281,7 +284,7 @@ fn device_heap_operators_need_no_header() {
     assert_eq!(threads["stores"], 128);
 }
 
-/// A cluster of one CTA is an ordinary launch; one of two needs a GPU.
+/// A cluster of one CTA is an ordinary launch; a cluster of two CTAs needs a GPU.
 const CLUSTERS: &str = r#"
 #include <cooperative_groups.h>
 #include <cstdio>
@@ -294,12 +297,12 @@ __device__ int ask(int *shared) {
   cluster.sync();
   return value;
 }
-__global__ void alone(int *out) { __shared__ int own; out[blockIdx.x] = ask(&own); }
+__global__ void single(int *out) { __shared__ int own; out[blockIdx.x] = ask(&own); }
 __global__ void __cluster_dims__(2, 1, 1) pair(int *out) { __shared__ int own; out[blockIdx.x] = ask(&own); }
 int main(int arguments, char **) {
   int *d, h[2];
   cudaMalloc(&d, sizeof h);
-  if (arguments > 1) pair<<<2, 32>>>(d); else alone<<<2, 32>>>(d);
+  if (arguments > 1) pair<<<2, 32>>>(d); else single<<<2, 32>>>(d);
   cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
   return !(h[0] == 105 && h[1] == 106);
 }
@@ -426,7 +429,7 @@ fn math_functions_are_overloaded_without_a_header() {
     assert_eq!(code, 0, "{out}\n{err}");
 }
 
-/// Compiles only with the flags of its test, and loads bytes that nothing has written.
+/// Compiles only with the flags of its test, and loads bytes that were never written.
 const UNSET: &str = r#"
 #include <cuda_runtime.h>
 #if __cplusplus < 202002L
@@ -447,7 +450,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_quiet_run_prints_one_document_a_verbose_one_each_step_and_warnings_can_fail_both() {
+fn quiet_runs_print_one_document_and_verbose_runs_each_step_and_warnings_can_fail_both() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("unset.cu"), UNSET).unwrap();
     let flags = "run unset.cu -O0 -std=c++20 -arch=sm_80 -g --backend cpu";

@@ -9,9 +9,9 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// Adds up numbers in as many processes as its first argument says, which it forks before it uses CUDA; the parent launches
-/// nothing. With `late` as the second argument, it uses CUDA before forking. With a rank, the number of its launches depends
-/// on the rank. With `ODD`, one process launches more when it is traced.
+/// Adds up numbers in as many processes as its first argument says, which it forks before it uses CUDA; the parent
+/// launches nothing. With `late` as the second argument, it uses CUDA before forking. With a rank, the number of its
+/// launches depends on the rank. With `ODD`, one process launches one more kernel when it is traced.
 const FORKS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -94,10 +94,11 @@ fn passes(folder: &Path, arguments: &[&str]) -> String {
 
 /// Returns the launches and stores of each process, in order.
 fn launches(result: &Value) -> Vec<(u64, u64)> {
-    let processes = result["processes"].as_array().expect("several processes");
-    let numbers = |one: &Value| {
+    let processes = result["processes"].as_array().expect("multiple processes");
+    let numbers = |process: &Value| {
         let number = |value: &Value| value.as_u64().unwrap();
-        (number(&one["launches"]), number(&one["threads"]["stores"]))
+        let stores = number(&process["threads"]["stores"]);
+        (number(&process["launches"]), stores)
     };
     processes.iter().map(numbers).collect()
 }
@@ -113,14 +114,14 @@ fn forked(processes: &str) -> tempfile::TempDir {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
+fn forked_processes_are_joined_and_the_parent_has_no_capture() {
     let folder = forked("3");
-    let whole = result(folder.path(), "forks");
-    assert_eq!(whole["launches"], 6);
-    assert_eq!(whole["threads"]["stores"], 6 * 64);
-    let mut of_each = launches(&whole);
-    of_each.sort_unstable();
-    assert_eq!(of_each, [(1, 64), (2, 128), (3, 192)]);
+    let joined = result(folder.path(), "forks");
+    assert_eq!(joined["launches"], 6);
+    assert_eq!(joined["threads"]["stores"], 6 * 64);
+    let mut sorted = launches(&joined);
+    sorted.sort_unstable();
+    assert_eq!(sorted, [(1, 64), (2, 128), (3, 192)]);
     let latest = folder.path().join("out/forks/latest");
     let captures = captures_in(&latest.join("benchmarks/forks/capture")).unwrap();
     assert_eq!(captures.len(), 3);
@@ -138,8 +139,8 @@ fn forked_processes_are_joined_and_the_parent_leaves_nothing() {
         &["run", "forks.cu", "--backend", "cpu", "--", "3"],
     );
     let again = result(folder.path(), "forks");
-    assert_eq!(again["digest"], whole["digest"]);
-    assert_ne!(again["processes"], whole["processes"]);
+    assert_eq!(again["digest"], joined["digest"]);
+    assert_ne!(again["processes"], joined["processes"]);
 
     let all = latest.join("benchmarks/forks/capture");
     let (code, _, err) = run(superstep(folder.path()).arg("info").arg(&all));
@@ -189,12 +190,12 @@ fn ranks_from_a_launcher_are_joined_in_order() {
         "0",
     ];
     passes(folder.path(), &command);
-    let whole = result(folder.path(), "forks");
-    assert_eq!(launches(&whole), [(1, 64), (2, 128), (3, 192), (4, 256)]);
-    let processes = whole["processes"].as_array().unwrap();
-    for (rank, one) in processes.iter().enumerate() {
-        assert_eq!(one["process"]["rank"], rank);
-        assert_eq!(one["process"]["arguments"][0], "0");
+    let joined = result(folder.path(), "forks");
+    assert_eq!(launches(&joined), [(1, 64), (2, 128), (3, 192), (4, 256)]);
+    let processes = joined["processes"].as_array().unwrap();
+    for (rank, process) in processes.iter().enumerate() {
+        assert_eq!(process["process"]["rank"], rank);
+        assert_eq!(process["process"]["arguments"][0], "0");
     }
     // The joined table and the page name the processes.
     let latest = folder.path().join("out/forks/latest");
@@ -220,8 +221,8 @@ fn ranks_from_a_launcher_are_joined_in_order() {
     assert_eq!(code, 7, "{out}\n{err}");
     let wrong = result(folder.path(), "forks");
     let failed: Vec<_> = (wrong["processes"].as_array().unwrap().iter())
-        .filter(|one| one["status"] == "failed")
-        .map(|one| one["process"]["rank"].as_u64().unwrap())
+        .filter(|process| process["status"] == "failed")
+        .map(|process| process["process"]["rank"].as_u64().unwrap())
         .collect();
     assert_eq!(failed, [1]);
     let message = wrong["failure"]["message"].as_str().unwrap();
@@ -246,12 +247,12 @@ fn ranks_from_a_launcher_are_joined_in_order() {
         err.contains("2 of its processes launch kernels"),
         "{out}\n{err}"
     );
-    // An option that compares runs of one process is refused.
+    // Options that compare runs of one process are rejected.
     let (code, out, err) = run(superstep(folder.path())
         .args(["run", "--backend", "cpu", "--repeat", "2"])
         .args(&command[3..]));
     assert!(
-        code == 2 && err.contains("leave --repeat out"),
+        code == 2 && err.contains("remove --repeat"),
         "{code}: {out}\n{err}"
     );
 }
@@ -274,9 +275,9 @@ fn programs_that_a_script_starts_are_joined() {
         "./test.sh",
     ];
     passes(folder.path(), &command);
-    let mut of_each = launches(&result(folder.path(), "forks"));
-    of_each.sort_unstable();
-    assert_eq!(of_each, [(1, 64), (2, 128), (3, 192)]);
+    let mut sorted = launches(&result(folder.path(), "forks"));
+    sorted.sort_unstable();
+    assert_eq!(sorted, [(1, 64), (2, 128), (3, 192)]);
     // Programs that are not named are not loaded.
     let (code, out, err) =
         run(superstep(folder.path()).args(["run", "--backend", "cpu", "--", "./test.sh"]));

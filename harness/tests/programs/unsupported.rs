@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Returns the exit code and the errors of `superstep run` with these arguments on the CPU.
-fn tried(folder: &Path, words: &[&str]) -> (i32, String) {
+fn run_on_cpu(folder: &Path, words: &[&str]) -> (i32, String) {
     let (code, _, err) = run(superstep(folder)
         .args(["run", "--backend", "cpu"])
         .args(words));
@@ -30,17 +30,17 @@ fn conditional_graph_nodes_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let (in_kernel, in_host) = (folder.path().join("a.cu"), folder.path().join("b.cu"));
     fs::write(in_kernel, CONDITIONAL).unwrap();
-    let sets = "if (++*number == 5) cudaGraphSetConditional(handle, 0);";
-    assert!(CONDITIONAL.contains(sets));
-    fs::write(in_host, CONDITIONAL.replace(sets, "")).unwrap();
-    let lacks = "Superstep does not support conditional graph nodes; let the host decide";
-    for (file, code, says) in [
+    let call = "if (++*number == 5) cudaGraphSetConditional(handle, 0);";
+    assert!(CONDITIONAL.contains(call));
+    fs::write(in_host, CONDITIONAL.replace(call, "")).unwrap();
+    let reason = "Superstep does not support conditional graph nodes; let the host decide";
+    for (file, code, prefix) in [
         ("a.cu", 6, "a.cu:3: count calls cudaGraphSetConditional: "),
         ("b.cu", 10, "cudaGraphConditionalHandleCreate: "),
     ] {
-        let (ended, err) = tried(folder.path(), &[file]);
-        assert!(err.contains(&format!("{says}{lacks}")), "{err}");
-        assert_eq!(ended, code, "{err}");
+        let (found, err) = run_on_cpu(folder.path(), &[file]);
+        assert!(err.contains(&format!("{prefix}{reason}")), "{err}");
+        assert_eq!(found, code, "{err}");
     }
 }
 
@@ -71,11 +71,11 @@ fn driver_functions_are_named_when_they_are_called() {
     let (code, out, err) = run(superstep(folder.path()).args(words));
     assert_eq!(code, 0, "{out}\n{err}");
     for program in [&["driver.cu", "-l", "cuda"][..], &["app"]] {
-        let (code, err) = tried(folder.path(), program);
+        let (code, err) = run_on_cpu(folder.path(), program);
         assert_eq!(code, 0, "{err}");
-        let (code, err) = tried(folder.path(), &[program, &["--", "1"]].concat());
+        let (code, err) = run_on_cpu(folder.path(), &[program, &["--", "1"]].concat());
         assert_ne!(code, 0, "{err}");
-        let says = "cuInit is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU";
-        assert!(err.contains(says), "{err}");
+        let message = "cuInit is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU";
+        assert!(err.contains(message), "{err}");
     }
 }

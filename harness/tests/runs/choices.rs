@@ -96,18 +96,18 @@ fn a_run_warns_about_unwritten_memory_and_draws_chosen_ctas() {
 
     // The figures can be redrawn from the tables, without the capture.
     fs::remove_dir_all(latest.join("benchmarks/half/capture")).unwrap();
-    let again = |choices: &[&str]| {
+    let redraw = |choices: &[&str]| {
         run(superstep(folder.path())
             .arg("figures")
             .arg(&latest)
             .args(choices))
     };
-    assert_eq!(again(&[]).0, 0);
-    let (code, _, err) = again(&["--reproduction", "."]);
+    assert_eq!(redraw(&[]).0, 0);
+    let (code, _, err) = redraw(&["--reproduction", "."]);
     assert_eq!(code, 2, "{err}");
-    let says = "the run used suite half and size run; run all six programs";
-    assert!(err.contains(says), "{err}");
-    for (choices, says) in [
+    let message = "the run used suite half and size run; run all six programs";
+    assert!(err.contains(message), "{err}");
+    for (choices, message) in [
         (["--density-ctas", "9-3"], "9-3 ends before it starts"),
         (
             ["--link-bandwidth", "0"],
@@ -118,6 +118,6 @@ fn a_run_warns_about_unwritten_memory_and_draws_chosen_ctas() {
             .args(["run", "half.cu"])
             .args(choices));
         assert_eq!(code, 2, "{err}");
-        assert!(err.contains(says), "{err}");
+        assert!(err.contains(message), "{err}");
     }
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Each of 32 threads loads a number of words. A file defines it for the untraced run, the traced run, and each counting
-/// run.
+/// Each of 32 threads loads a number of words. A file defines this number for the untraced run, the traced run, and
+/// each counting run.
 const PROGRAM: &str = r#"
 #include <cstdio>
 __global__ void work(int *data, int words) {
@@ -69,8 +69,8 @@ fn a_difference_from_all_counting_runs_is_an_error_with_a_hint() {
     let (code, printed, check) = runs(folder.path(), "221111");
     assert_eq!(code, 7, "{printed}");
     let detail = check["detail"].as_str().unwrap();
-    let place = "launch 0 of stream 0 (work), site ";
-    assert!(detail.starts_with(place), "{detail}");
+    let location = "launch 0 of stream 0 (work), site ";
+    assert!(detail.starts_with(location), "{detail}");
     let counts = "(load at work.cu:6): 64 thread accesses traced, 32 counted; 3 more counting runs had the same counts; ";
     assert!(detail.contains(counts), "{detail}");
     assert!(

@@ -91,11 +91,11 @@ fn the_thesis_suite_passes_at_size_tiny() {
     ];
     let (code, out, err) = run(superstep(folder.path()).args(args));
     assert_eq!(code, 0, "{err}");
-    let made: Vec<&str> = out
+    let rebuilt: Vec<&str> = out
         .lines()
         .filter(|line| line.contains("\"build-step\"") && !line.contains("\"cached\":true"))
         .collect();
-    assert!(made.is_empty(), "rebuilt: {made:?}");
+    assert!(rebuilt.is_empty(), "rebuilt: {rebuilt:?}");
     let runs: Vec<_> = fs::read_dir(folder.path().join("out/thesis"))
         .unwrap()
         .map(|entry| entry.unwrap())
@@ -128,11 +128,11 @@ fn the_thesis_suite_passes_at_size_tiny() {
     }
     let read = |name: &str| fs::read(folder.path().join(name).join("MemTrace-pipe-0")).unwrap();
     assert!(read("a") == read("b"));
-    communication_is_what_the_programs_say(&latest.join("tables"));
+    assert_communication(&latest.join("tables"));
 }
 
 /// Compares the tables of three programs at size tiny with values derived from their sources by hand.
-fn communication_is_what_the_programs_say(tables: &Path) {
+fn assert_communication(tables: &Path) {
     let columns = |program: &str, table: &str, wanted: &[&str]| -> Vec<String> {
         let path = tables.join(program).join(format!("{table}.csv"));
         let text =
@@ -157,9 +157,10 @@ fn communication_is_what_the_programs_say(tables: &Path) {
         )
     };
 
-    // hs2d, 64 × 64 cells, 6 × 6 CTAs, two launches. CTA b stores columns 12b to 12b + 11 and loads two more on each side,
-    // likewise in y; the last CTA stores 4. A row has 10 ordered pairs of neighbours with 2 common columns each. So there
-    // are 10 · 10 corners of 2 · 2 words, 2 · 10 · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4 words: 11840 bytes.
+    // hs2d, 64 × 64 cells, 6 × 6 CTAs, two launches. CTA b stores columns 12b to 12b + 11 and loads two more on each
+    // side, likewise in y; the last CTA stores 4. A row has 10 ordered pairs of neighbours with 2 common columns each.
+    // So there are 10 · 10 corners of 2 · 2 words, 2 · 10 · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4
+    // words: 11840 bytes.
     assert_eq!(sizes("hs2d"), ["16 100", "32 20", "96 100"]);
     // 4 CTAs have 3 neighbours, 16 have 5 and 16 have 8.
     assert_eq!(
@@ -168,8 +169,8 @@ fn communication_is_what_the_programs_say(tables: &Path) {
             "out 2 4", "out 4 16", "out 8 16", "in 2 4", "in 4 16", "in 8 16"
         ]
     );
-    // A CTA keeps 8 of 12 columns for itself, 10 at the left edge and 2 of 4 at the right one: 44 in total, so 64² - 44²
-    // words are read by another CTA.
+    // A CTA keeps 8 of 12 columns for itself, 10 at the left edge and 2 of 4 at the right edge: 44 in total, so another
+    // CTA reads 64² - 44² words.
     assert_eq!(stored("hs2d"), [format!("0 0 {}", 4 * (64 * 64 - 44 * 44))]);
     // Across the middle, 2 ordered pairs share 2 columns, each with 10 · 2 + 5 · 12 + 4 rows.
     assert_eq!(
@@ -190,8 +191,8 @@ fn communication_is_what_the_programs_say(tables: &Path) {
         .collect();
     assert_eq!(halves, ["2 x 1344", "2 y 1344", "2 linear 1344"]);
 
-    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities from the CTA with its own number, 64 · 3
-    // words; V receives the same amount from each of the two CTAs. V reads its own velocities.
+    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities, 64 · 3 words, from the CTA with its
+    // own number; V receives the same amount from each of the two CTAs. V reads its own velocities.
     assert_eq!(sizes("nbody"), ["768 8"]);
     assert_eq!(degrees("nbody"), ["out 1 4", "out 2 2", "in 1 4", "in 2 2"]);
     assert_eq!(stored("nbody"), ["0 0 1536", "1 1536 1536", "2 3072 1536"]);
@@ -205,7 +206,7 @@ fn communication_is_what_the_programs_say(tables: &Path) {
     assert_eq!(degrees("hist"), ["out 64 5", "in 4 64"]);
     assert_eq!(stored("hist"), ["0 0 1280"]);
     assert_eq!(patterns("hist"), ["gather 320"]);
-    // A bin's partial counts are 64 words apart; those of one CTA are adjacent.
+    // A bin's partial counts are 64 words apart; the partial counts of one CTA are adjacent.
     assert_eq!(
         columns("hist", "stride", &["access", "bin_bytes", "distances"]),
         ["load 256 256", "store 4 315"]
@@ -234,9 +235,9 @@ fn every_family_of_cuda_features_matches_its_golden_file() {
     }
 }
 
-/// In the stencil of `exchange`, 7 boundaries between CTAs are crossed by a word in each direction, so 28 bytes from each side, in
-/// each of the three steps that load what the step before stored: one from `a`, two from `b`. In the hand-over, CTA 1 loads the 32
-/// words that CTA 0 stores, and polls the flag.
+/// In the stencil of `exchange`, 7 boundaries between CTAs are crossed by a word in each direction, so 28 bytes from
+/// each side, in each of the three steps that load the previous step's results: one from `a`, two from `b`. In the
+/// hand-over, CTA 1 loads the 32 words that CTA 0 stores, and polls the flag.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn communication_within_launches_is_measured() {
@@ -268,7 +269,7 @@ fn communication_within_launches_is_measured() {
             [0, 2, 3, 5].map(|column| row[column].to_owned())
         })
         .collect();
-    // Polls of the flag vary in number.
+    // The number of polls of the flag varies.
     rows.retain(|[_, _, array, _]| array != "flag");
     rows.sort();
     let row = |kernel: &str, line: &str, array: &str, bytes: &str| {
@@ -339,7 +340,7 @@ fn a_failing_program_is_a_failed_run_and_does_not_stop_a_suite() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn an_out_of_bounds_access_is_reported_as_such() {
+fn out_of_bounds_accesses_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(
         folder.path(),
@@ -350,12 +351,12 @@ fn an_out_of_bounds_access_is_reported_as_such() {
     let (code, _, err) =
         run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 10, "{err}");
-    // Each CTA makes the access; which worker is first is undefined.
+    // Each CTA makes the access; it is undefined which worker is first.
     let expected = [
         "kernel twice, CTA (",
         ",0,0), thread (0,0,0): out-of-bounds access",
         "4000-byte allocation",
-        // Only the traced program knows the line.
+        // Only the traced program can determine the line.
         "\n    traced: ",
         "toy.cu:",
         "device (4000 bytes, allocated at ",

@@ -35,16 +35,16 @@ fn an_unknown_suite_is_an_unreadable_manifest() {
 }
 
 #[test]
-fn a_misspelt_suite_or_probe_is_answered_with_the_nearest_name() {
+fn a_misspelt_suite_or_probe_gets_a_suggestion() {
     let folder = tempfile::tempdir().unwrap();
-    for (arguments, nearest) in [
+    for (arguments, suggestion) in [
         (&["suite", "thesys"][..], "did you mean `thesis`?"),
         (&["probe", "branch", "thesis"], "did you mean `branches`?"),
         (&["probe", "branches", "rodina"], "did you mean `rodinia`?"),
     ] {
         let (code, _, err) = run(superstep(folder.path()).args(arguments));
         assert_ne!(code, 0);
-        assert!(err.contains(nearest), "{err}");
+        assert!(err.contains(suggestion), "{err}");
         assert!(!err.contains("injection"), "{err}");
     }
 }
@@ -235,7 +235,7 @@ fn errors_in_a_probe_are_shown_with_their_line() {
     fs::write(folder.path().join("p.cu"), "").unwrap();
     fs::write(folder.path().join("twice.cu"), DOUBLE).unwrap();
     let good = "schema: 1\nname: p\ntitle: P\nhandler: p.cu\nper: launch\nfields:\n  - {name: n}\npoints:\n  - {at: [block], call: f, pass: [fields]}\n";
-    for (wrong, right, place, says) in [
+    for (wrong, right, location, message) in [
         ("[block]", "[blok]", "p.yaml:9:", "`blok`"),
         (
             "[fields]",
@@ -269,7 +269,10 @@ fn errors_in_a_probe_are_shown_with_their_line() {
         fs::write(&path, good.replacen(wrong, right, 1)).unwrap();
         let (code, _, err) = run(superstep(folder.path()).args(["probe", "p.yaml", "twice.cu"]));
         assert_eq!(code, 3, "{right}: {err}");
-        assert!(err.contains(place) && err.contains(says), "{right}: {err}");
+        assert!(
+            err.contains(location) && err.contains(message),
+            "{right}: {err}"
+        );
     }
     let (code, _, err) = run(superstep(folder.path()).args(["probe", "branch", "twice.cu"]));
     assert_eq!(code, 2, "{err}");
@@ -304,8 +307,8 @@ fn a_broken_handler_is_shown_with_its_line() {
     let names = "p.yaml: point 1, pass: [fields]";
     assert!(err.contains(names) && err.contains("p.cu:1:17"), "{err}");
     assert!(!err.contains("warning"), "{err}");
-    let of_warps = yaml.replace("call: f,", "call: f, once-per: warp,");
-    fs::write(folder.path().join("p.yaml"), of_warps).unwrap();
+    let per_warp = yaml.replace("call: f,", "call: f, once-per: warp,");
+    fs::write(folder.path().join("p.yaml"), per_warp).unwrap();
     let (code, _, err) = run(superstep(folder.path()).args(arguments));
     assert_eq!(code, 6, "{err}");
     assert!(err.contains(names) && !err.contains("generated:"), "{err}");

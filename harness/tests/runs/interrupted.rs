@@ -1,4 +1,4 @@
-//! Runs that are interrupted and continued, on the CPU backend, at chosen and at random points.
+//! Runs that are interrupted and resumed, on the CPU backend, at chosen and at random points.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::toys::{Going, files, lasting, runs, suite, summary, write_suite};
+use crate::common::toys::{SuiteProcess, files, reproducible, runs, suite, summary, write_suite};
 use crate::common::{run, superstep};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -16,21 +16,21 @@ use superstep_testing::synthetic::{self, Pattern};
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn a_killed_and_continued_run_has_the_results_of_an_uninterrupted_one() {
+fn a_killed_and_resumed_run_has_the_results_of_an_uninterrupted_one() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let three = [("a", "slow", ""), ("b", "slow", ""), ("c", "slow", "")];
-    write_suite(folder, &three);
-    // Kills the run while it builds: there is either nothing to continue yet or an empty run.
-    let mut going = Going::start(folder, &["--resume"]);
-    going.wait_for("build-step", 2);
-    going.signal("KILL");
+    let benchmarks = [("a", "slow", ""), ("b", "slow", ""), ("c", "slow", "")];
+    write_suite(folder, &benchmarks);
+    // Kills the run while it builds: there is either nothing to resume yet or an empty run.
+    let mut process = SuiteProcess::start(folder, &["--resume"]);
+    process.wait_for("build-step", 2);
+    process.signal("KILL");
     let (code, _, err) = run(&mut suite(folder, &[]));
     assert_eq!(code, 0, "{err}");
-    let whole = runs(folder).pop().unwrap();
-    assert_eq!(summary(&whole)["complete"], true);
+    let uninterrupted = runs(folder).pop().unwrap();
+    assert_eq!(summary(&uninterrupted)["complete"], true);
 
-    // The newest run is complete, so this is a new one. It is killed repeatedly, each time a little later.
+    // The newest run is complete, so this is a new run. It is killed repeatedly, each time a little later.
     let count = runs(folder).len() + 1;
     for (reason, number, milliseconds, signal) in [
         ("run-started", 1, 0, "KILL"),
@@ -43,57 +43,59 @@ fn a_killed_and_continued_run_has_the_results_of_an_uninterrupted_one() {
         ("benchmark-started", 3, 20, "TERM"),
         ("benchmark-finished", 3, 0, "KILL"),
     ] {
-        let mut going = Going::start(folder, &["--resume"]);
-        going.wait_for(reason, number);
+        let mut process = SuiteProcess::start(folder, &["--resume"]);
+        process.wait_for(reason, number);
         std::thread::sleep(std::time::Duration::from_millis(milliseconds));
-        let code = going.signal(signal);
+        let code = process.signal(signal);
         let expected = if signal == "KILL" { -1 } else { 130 };
         assert_eq!(code, expected, "{reason} {number}");
         assert_eq!(runs(folder).len(), count, "each time the same run");
-        let left = summary(&runs(folder).pop().unwrap());
-        assert_eq!(left["complete"], false, "{reason} {number}");
+        let incomplete = summary(&runs(folder).pop().unwrap());
+        assert_eq!(incomplete["complete"], false, "{reason} {number}");
     }
-    // The link stays on the run that has a page.
+    // The link still points to the run that has a page.
     let latest = || folder.join("out/toys/latest/run.json");
     assert_eq!(
         fs::read(latest()).unwrap(),
-        fs::read(whole.join("run.json")).unwrap()
+        fs::read(uninterrupted.join("run.json")).unwrap()
     );
     let (code, _, err) = run(&mut suite(folder, &["--resume"]));
     assert_eq!(code, 0, "{err}");
     assert_ne!(
         fs::read(latest()).unwrap(),
-        fs::read(whole.join("run.json")).unwrap()
+        fs::read(uninterrupted.join("run.json")).unwrap()
     );
     assert!(
         err.contains("3 of 3 benchmarks already have results"),
         "{err}"
     );
     assert_eq!(runs(folder).len(), count);
-    let pieces = runs(folder).pop().unwrap();
-    let (a, b) = (summary(&whole), summary(&pieces));
+    let resumed = runs(folder).pop().unwrap();
+    let (a, b) = (summary(&uninterrupted), summary(&resumed));
     assert_eq!(b["resumed"].as_array().unwrap().len(), 9);
-    assert_eq!(lasting(a), lasting(b));
-    assert_eq!(files(&whole), files(&pieces));
-    let (code, out, _) = run(superstep(folder).arg("compare").args([&whole, &pieces]));
+    assert_eq!(reproducible(a), reproducible(b));
+    assert_eq!(files(&uninterrupted), files(&resumed));
+    let (code, out, _) = run(superstep(folder)
+        .arg("compare")
+        .args([&uninterrupted, &resumed]));
     assert_eq!(code, 0, "{out}");
 
-    // A run cannot be continued with different options; without --resume, a new run starts.
-    let mut going = Going::start(folder, &[]);
-    going.wait_for("benchmark-finished", 1);
-    going.signal("KILL");
+    // A run cannot be resumed with different options; without --resume, a new run starts.
+    let mut process = SuiteProcess::start(folder, &[]);
+    process.wait_for("benchmark-finished", 1);
+    process.signal("KILL");
     let (code, _, err) = run(&mut suite(folder, &["--resume", "--only", "a"]));
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("this command selects a"), "{err}");
     let (code, _, err) = run(&mut suite(
         folder,
-        &[&format!("--resume={}", pieces.display())],
+        &[&format!("--resume={}", resumed.display())],
     ));
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("is already complete"), "{err}");
 }
 
-/// Tests commands that read a whole large capture.
+/// Tests commands that read all of a large capture.
 #[test]
 fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();
@@ -105,11 +107,11 @@ fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(500));
         assert!(send("INT", child.id(), false), "{format}");
-        let asked = Instant::now();
+        let signalled = Instant::now();
         let code = child.wait().unwrap().code();
-        let went_on = asked.elapsed();
+        let delay = signalled.elapsed();
         assert_eq!(code, Some(130), "{format}");
-        assert!(went_on < Duration::from_secs(2), "{format}: {went_on:?}");
+        assert!(delay < Duration::from_secs(2), "{format}: {delay:?}");
     }
     let (code, _, err) = run(superstep(folder.path()).arg("info").arg(&capture));
     assert_eq!(code, 0, "the capture is unchanged: {err}");
@@ -138,11 +140,11 @@ fn send(signal: &str, process: u32, group: bool) -> bool {
 /// Returns the part of a run's summary that does not depend on its time or folder.
 fn result(run: &Path) -> Value {
     let text = summary(run).to_string();
-    let place = run.canonicalize().unwrap().display().to_string();
-    lasting(serde_json::from_str(&text.replace(&place, "RUN")).unwrap())
+    let path = run.canonicalize().unwrap().display().to_string();
+    reproducible(serde_json::from_str(&text.replace(&path, "RUN")).unwrap())
 }
 
-/// Returns the text of a run's tables, except for the one with times.
+/// Returns the text of a run's tables, except for the table of times.
 fn tables(run: &Path) -> BTreeMap<String, String> {
     let folder = run.join("tables");
     files(&folder)
@@ -155,7 +157,8 @@ fn tables(run: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `SUPERSTEP_TEST_INTERRUPTIONS` sets the number of interruptions, `SUPERSTEP_TEST_SEED` the seed for points and signals.
+/// `SUPERSTEP_TEST_INTERRUPTIONS` sets the number of interruptions, and `SUPERSTEP_TEST_SEED` sets the seed
+/// for points and signals.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_run_interrupted_at_random_points_has_the_results_of_an_uninterrupted_one() {
@@ -164,8 +167,8 @@ fn a_run_interrupted_at_random_points_has_the_results_of_an_uninterrupted_one() 
         number("SUPERSTEP_TEST_SEED", 1),
     );
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let place = tempfile::tempdir().unwrap();
-    let (one, many) = (place.path().join("one"), place.path().join("many"));
+    let folder = tempfile::tempdir().unwrap();
+    let (one, many) = (folder.path().join("one"), folder.path().join("many"));
     for folder in [&one, &many] {
         write_suite(
             folder,
@@ -183,22 +186,19 @@ fn a_run_interrupted_at_random_points_has_the_results_of_an_uninterrupted_one() 
     // Starts with an empty cache, so that builds are also interrupted.
     let started = Instant::now();
     let (code, _, err) = run(&mut suite(&one, &[]));
-    let (whole_ms, whole) = (
+    let (cold_ms, uninterrupted) = (
         started.elapsed().as_millis() as u64,
         runs(&one).pop().unwrap(),
     );
-    assert_eq!(
-        code, 1,
-        "one program does not do what its manifest says: {err}"
-    );
-    let (expected, expected_files) = (result(&whole), files(&whole));
+    assert_eq!(code, 1, "one program does not match its manifest: {err}");
+    let (expected, expected_files) = (result(&uninterrupted), files(&uninterrupted));
     assert_eq!(expected["complete"], true);
     let started = Instant::now();
     let (_, _, _) = run(&mut suite(&one, &[]));
     let warm_ms = started.elapsed().as_millis() as u64;
 
     let (mut interruptions, mut history) = (0, Vec::new());
-    let mut longest_ms = whole_ms;
+    let mut longest_ms = cold_ms;
     let mut last = false;
     loop {
         let mut command = suite(&many, &["--resume"]);
@@ -245,11 +245,11 @@ fn a_run_interrupted_at_random_points_has_the_results_of_an_uninterrupted_one() 
             last = interruptions >= wanted;
             continue;
         }
-        let pieces = newest.unwrap();
-        assert_eq!(result(&pieces), expected, "{history:#?}");
-        assert_eq!(files(&pieces), expected_files, "{history:#?}");
-        let found = tables(&pieces);
-        for (name, text) in tables(&whole) {
+        let resumed = newest.unwrap();
+        assert_eq!(result(&resumed), expected, "{history:#?}");
+        assert_eq!(files(&resumed), expected_files, "{history:#?}");
+        let found = tables(&resumed);
+        for (name, text) in tables(&uninterrupted) {
             assert!(found.get(&name) == Some(&text), "{name}: {history:#?}");
         }
         if interruptions >= wanted {

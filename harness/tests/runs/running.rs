@@ -39,7 +39,7 @@ fn repeats_retries_and_limits_are_reported() {
     assert_eq!(steady["repeats"]["count"], 3);
     for name in ["native", "traced", "native_kernel", "traced_kernel"] {
         let spread = &steady["repeats"][name];
-        let time = |which: &str| spread[which].as_f64().unwrap();
+        let time = |statistic: &str| spread[statistic].as_f64().unwrap();
         assert!(time("min") <= time("median") && time("median") <= time("max"));
         assert_eq!(spread["median"], steady["seconds"][name], "{name}");
     }
@@ -113,8 +113,8 @@ int main() {
 }
 "#;
 
-/// Like `bfs` in the thesis suite, the program uses the original graph if a mirror has it, but its golden results are for
-/// the generated one.
+/// Like `bfs` in the thesis suite, the program uses the original graph if a mirror has it, but its golden results are
+/// for the generated graph.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn an_input_from_a_mirror_is_not_compared_with_the_generated_inputs_golden_result() {
@@ -150,8 +150,8 @@ fn an_input_from_a_mirror_is_not_compared_with_the_generated_inputs_golden_resul
     };
     assert_eq!(golden(&["--bless"]).0, 0);
     let mirror = ["--data-mirror", "data"];
-    let (code, check, said) = golden(&mirror);
-    assert_eq!(code, 0, "{said}");
+    let (code, check, output) = golden(&mirror);
+    assert_eq!(code, 0, "{output}");
     assert_eq!(
         (&check["ok"], &check["not_compared"]),
         (&false.into(), &"other-inputs".into())
@@ -161,12 +161,12 @@ fn an_input_from_a_mirror_is_not_compared_with_the_generated_inputs_golden_resul
         detail.contains("graph.txt with SHA-256") && detail.contains(&hash),
         "{detail}"
     );
-    assert!(said.contains("different inputs"), "{said}");
+    assert!(output.contains("different inputs"), "{output}");
     let (code, ..) = golden(&[mirror[0], mirror[1], "--require-golden"]);
     assert_eq!(code, 1, "a result that was not compared fails");
     assert_eq!(
         golden(&[]).1["ok"],
         true,
-        "the generated one is still compared"
+        "the generated input is still compared"
     );
 }

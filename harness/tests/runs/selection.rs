@@ -50,15 +50,15 @@ fn traced(folder: &Path, options: &[&str]) -> Value {
     if !options.is_empty() {
         assert!(unwrapped(&out).contains("note partial: "), "{out}");
         let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
-        assert!(page.contains("partial: "), "the report says so too");
+        assert!(page.contains("partial: "), "the report also says so");
         let checks = toy["verification"].as_array().unwrap();
         let last = match toy["in_situ"] == true {
             true => "in-situ-equal",
             false => "launch-totals",
         };
         for name in ["inside-selection", "counts-equal", "output-equal", last] {
-            let holds = |check: &&Value| check["check"] == name;
-            let check = checks.iter().find(holds).unwrap();
+            let is_named = |check: &&Value| check["check"] == name;
+            let check = checks.iter().find(is_named).unwrap();
             assert_eq!(check["ok"], true, "{options:?}: {check}");
         }
     }
@@ -94,11 +94,11 @@ fn a_part_of_a_program_is_recorded_and_totals_are_estimated() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write_suite(folder, "{in-tree: true}", "{args: []}", TURNS);
-    let whole = traced(folder, &[]);
-    assert!(whole["selection"].is_null());
-    let all_loads = loads(&whole);
+    let complete = traced(folder, &[]);
+    assert!(complete["selection"].is_null());
+    let all_loads = loads(&complete);
 
-    let some = traced(
+    let skipped = traced(
         folder,
         &[
             "--kernel",
@@ -110,10 +110,10 @@ fn a_part_of_a_program_is_recorded_and_totals_are_estimated() {
         ],
     );
     assert_eq!(
-        (loads(&some), part(&some, "launches")),
+        (loads(&skipped), part(&skipped, "launches")),
         (3 * 1280, [40, 3, 3])
     );
-    assert_eq!(part(&some, "ctas"), [1600, 120, 120]);
+    assert_eq!(part(&skipped, "ctas"), [1600, 120, 120]);
 
     let corner = traced(folder, &["--ctas", "0-3,39", "--kernel", "regex:^tw"]);
     assert_eq!(
@@ -185,14 +185,14 @@ fn a_part_has_the_same_sums_in_situ_as_in_a_trace() {
             let selection = sums["selection"].as_object_mut().unwrap();
             let why = selection.remove("no_estimates").unwrap();
             assert!(why.as_str().unwrap().contains("--sample-launches"));
-            let none =
+            let replaced =
                 selection.insert("estimates".into(), trace["selection"]["estimates"].clone());
-            assert_eq!(none, Some(Value::Array(Vec::new())));
+            assert_eq!(replaced, Some(Value::Array(Vec::new())));
             let page = fs::read_to_string(folder.join("out/toy/latest/index.html")).unwrap();
             assert!(page.contains("none: sums of individual CTAs need a trace"));
         }
-        for same in ["selection", "threads", "bytes", "communication", "kernels"] {
-            assert_eq!(sums[same], trace[same], "{options:?}: {same}");
+        for key in ["selection", "threads", "bytes", "communication", "kernels"] {
+            assert_eq!(sums[key], trace[key], "{options:?}: {key}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Programs on the CPU backend whose accesses are added up while they run: the tables equal those of a trace.
+//! In-situ runs on the CPU backend add up accesses while the program runs; their tables equal the tables of a trace.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ int main() {
 }
 "#;
 
-/// Launches as many pairs of kernels as its argument says, and prints a line after each.
+/// Launches as many pairs of kernels as its argument says, and prints a line after each pair.
 const ENDLESS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -185,11 +185,11 @@ impl Program {
             "{name}: {out}{err}"
         );
         assert_eq!(err, "");
-        analysis_of(&opened(&folder))
+        analysis_of(&open_complete(&folder))
     }
 
     /// Returns the analyses of a trace and of an in-situ run.
-    fn both(&self, name: &str, more: &[(&str, &str)]) -> (Analysis, Analysis) {
+    fn analyses(&self, name: &str, more: &[(&str, &str)]) -> (Analysis, Analysis) {
         let in_situ = [more, &[("SUPERSTEP_PROTOCOL", "in-situ")]].concat();
         let trace = self.analysis(&format!("{name}-trace"), more);
         let sums = self.analysis(&format!("{name}-sums"), &in_situ);
@@ -207,7 +207,7 @@ fn analysis_of(capture: &Capture) -> Analysis {
     analyse(capture, options).unwrap()
 }
 
-fn opened(folder: &Path) -> Capture {
+fn open_complete(folder: &Path) -> Capture {
     let capture = Capture::open(folder).unwrap();
     assert!(capture.complete, "{:?}", capture.problems);
     assert_eq!(capture.verify().unwrap(), Vec::<String>::new());
@@ -225,9 +225,9 @@ fn counts(analysis: &Analysis) -> Vec<Counts> {
         .collect()
 }
 
-/// Returns exact bounds, except that in a launch with stores, another thread may store the uninitialised bytes.
-fn exactly(communication: &Communication) -> Vec<VolumeBounds> {
-    let exactly = communication.launches.iter().map(|launch| {
+/// Returns exact bounds, except that in a launch with stores, another thread can store the uninitialised bytes.
+fn exact(communication: &Communication) -> Vec<VolumeBounds> {
+    let exact = communication.launches.iter().map(|launch| {
         let (mut least, mut most) = (launch.volume, launch.volume);
         if launch.volume.stored_bytes > 0 {
             least.uninitialised_loaded_bytes = 0;
@@ -235,7 +235,7 @@ fn exactly(communication: &Communication) -> Vec<VolumeBounds> {
         }
         VolumeBounds { least, most }
     });
-    exactly.collect()
+    exact.collect()
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn sums_equal_the_trace_if_every_byte_has_one_writer() {
         ("ctas", &[("SUPERSTEP_CTAS", "2-17")]),
         ("sample", &[("SUPERSTEP_SAMPLE_LAUNCHES", "0.5")]),
     ] {
-        let (trace, sums) = program.both(name, more);
+        let (trace, sums) = program.analyses(name, more);
         assert_eq!(
             sums.communication.launches, trace.communication.launches,
             "{name}"
@@ -271,7 +271,7 @@ fn sums_equal_the_trace_if_every_byte_has_one_writer() {
             "{name}"
         );
         let bounds = sums.in_situ.unwrap();
-        assert_eq!(bounds.launches, exactly(&trace.communication), "{name}");
+        assert_eq!(bounds.launches, exact(&trace.communication), "{name}");
         let total = trace.communication.total;
         for (what, bytes) in [
             ("communicated", total.communicated_loaded_bytes),
@@ -288,7 +288,7 @@ fn sums_equal_the_trace_if_every_byte_has_one_writer() {
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn sums_with_races_are_bounds() {
     let program = Program::new(WITH_RACES);
-    let (trace, sums) = program.both("races", &[]);
+    let (trace, sums) = program.analyses("races", &[]);
     let bounds = sums.in_situ.unwrap();
     assert_eq!(bounds.launches.len(), 6);
     for (bounds, launch) in bounds.launches.iter().zip(&trace.communication.launches) {
@@ -312,8 +312,8 @@ fn sums_with_races_are_bounds() {
     assert!(!bounds.total.of(|volume| volume.received_bytes).is_exact());
 }
 
-/// Returns those values of the first `launches` launches that later launches do not change.
-fn beginning(analysis: &Analysis, launches: usize) -> (Vec<Volume>, Vec<Flow>, Vec<Transfer>) {
+/// Returns the values of the first `launches` launches that later launches cannot change.
+fn prefix(analysis: &Analysis, launches: usize) -> (Vec<Volume>, Vec<Flow>, Vec<Transfer>) {
     let all = &analysis.communication;
     let volumes = all.launches[..launches].iter().map(|launch| Volume {
         communicated_stored_bytes: 0,
@@ -351,7 +351,7 @@ fn a_killed_program_leaves_its_sums() {
         "{:?}",
         killed.problems
     );
-    let (mut command, folder) = program.command("whole", &in_situ);
+    let (mut command, folder) = program.command("complete", &in_situ);
     assert!(
         command
             .arg(PAIRS.to_string())
@@ -360,8 +360,8 @@ fn a_killed_program_leaves_its_sums() {
             .status
             .success()
     );
-    let whole = beginning(&analysis_of(&opened(&folder)), 2 * PAIRS);
-    let received: u64 = whole.2.iter().map(|transfer| transfer.bytes).sum();
+    let complete = prefix(&analysis_of(&open_complete(&folder)), 2 * PAIRS);
+    let received: u64 = complete.2.iter().map(|transfer| transfer.bytes).sum();
     assert!(received > PAIRS as u64 * 15_000, "{received}");
-    assert!(beginning(&analysis_of(&killed), 2 * PAIRS) == whole);
+    assert!(prefix(&analysis_of(&killed), 2 * PAIRS) == complete);
 }

@@ -106,7 +106,7 @@ fn transfers_between_blocks_equal_the_traces_sums() {
 }
 
 /// All CTAs add to the same words, which the next launch reads, so the number of writers of a word is unknown.
-const SEVERAL: &str = r#"
+const SHARED_WORDS: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
 __global__ void add(int *sums) { atomicAdd(&sums[threadIdx.x], 1); }
@@ -128,27 +128,27 @@ int main() {
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn bounds_of_words_with_multiple_writers_contain_the_trace() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("several.cu"), SEVERAL).unwrap();
+    fs::write(folder.path().join("writers.cu"), SHARED_WORDS).unwrap();
     let (code, out, err) = run(superstep(folder.path())
-        .args(["run", "several.cu", "--backend", "cpu"])
+        .args(["run", "writers.cu", "--backend", "cpu"])
         .args(["--in-situ", "--verify-in-situ"]));
     assert_eq!(code, 0, "{out}\n{err}");
-    let latest = folder.path().join("out/several/latest");
+    let latest = folder.path().join("out/writers/latest");
     let benchmarks = benchmarks(&latest);
     let equal = check(&benchmarks[0], "in-situ-equal");
     assert_eq!(
         (&equal["ok"], &equal["warning"]),
         (&true.into(), &true.into())
     );
-    let bounds = rows(&latest, "several", "bounds");
-    let of = |quantity: &str| {
+    let bounds = rows(&latest, "writers", "bounds");
+    let bounds_of = |quantity: &str| {
         let row = bounds.iter().find(|row| row["quantity"] == quantity);
         let row = row.unwrap_or_else(|| panic!("{quantity}: {bounds:#?}"));
         ["superstep", "at_least", "at_most"].map(|column| row[column].as_u64().unwrap())
     };
-    // Each of 4 CTAs receives 128 bytes from at least one CTA and at most all 4; at least 128 of 512 bytes were communicated.
-    assert_eq!(of("received_bytes"), [1, 512, 2048]);
-    assert_eq!(of("communicated_stored_bytes"), [0, 128, 512]);
+    // Each of 4 CTAs receives 128 bytes from one to four CTAs; at least 128 of 512 bytes were communicated.
+    assert_eq!(bounds_of("received_bytes"), [1, 512, 2048]);
+    assert_eq!(bounds_of("communicated_stored_bytes"), [0, 128, 512]);
     let between = &benchmarks[0]["communication"]["communicated_bytes_between"];
     assert_eq!(
         (&between["least"], &between["most"]),
@@ -161,8 +161,8 @@ fn bounds_of_words_with_multiple_writers_contain_the_trace() {
     );
 }
 
-/// Four host threads start at the same time. Each creates its own stream, in which it launches one to four CTAs at a time;
-/// two of them also launch in the default stream.
+/// Four host threads start at the same time. Each creates its own stream, in which it launches one to four CTAs at a
+/// time; two of them also launch in the default stream.
 const THREADS: &str = r#"
 #include <atomic>
 #include <cstdio>
@@ -212,7 +212,7 @@ fn launches_of_host_threads_are_paired_in_any_order() {
             assert_eq!(code, 0, "{out}\n{err}");
             let latest = folder.path().join("out/threads/latest");
             let benchmarks = benchmarks(&latest);
-            // There are 5 launches each of 1 to 4 CTAs, and 20 of one CTA.
+            // There are 5 launches each of 1 to 4 CTAs, and 20 launches of one CTA.
             let threads = &benchmarks[0]["threads"];
             let expected = 32 * (5 * (1 + 2 + 3 + 4) + 20);
             assert_eq!(
@@ -258,12 +258,12 @@ fn a_grid_barrier_is_counted_neither_in_a_trace_nor_in_situ() {
         let (code, out, err) = run(superstep(folder.path()).args(command).args(options));
         assert_eq!(code, 0, "{out}\n{err}");
         let all = benchmarks(&folder.path().join("out/sync/latest"));
-        let of = |name: &str, key: &str| all[0][name][key].as_u64().unwrap();
-        let threads = ["loads", "stores", "atomics"].map(|key| of("threads", key));
+        let value = |name: &str, key: &str| all[0][name][key].as_u64().unwrap();
+        let threads = ["loads", "stores", "atomics"].map(|key| value("threads", key));
         assert_eq!(threads, [128, 256, 128]);
-        let bytes = ["loaded", "stored", "atomic"].map(|key| of("bytes", key));
+        let bytes = ["loaded", "stored", "atomic"].map(|key| value("bytes", key));
         assert_eq!(bytes, [512, 1024, 512]);
-        let stored = of("communication", "stored_bytes");
+        let stored = value("communication", "stored_bytes");
         assert_eq!(stored, bytes[1] + bytes[2], "stores and atomics");
     }
 }

@@ -20,8 +20,8 @@ define ptx_kernel void @arrays(ptr %in, ptr byval({ i64, ptr }) %pair, i32 %inde
   store i64 1, ptr %member
   store i32 %one, ptr %local
   store i32 %three, ptr addrspace(1) @bytes
-  %behind = getelementptr i8, ptr addrspace(3) @shared, i32 8
-  store i64 2, ptr addrspace(3) %behind
+  %next = getelementptr i8, ptr addrspace(3) @shared, i32 8
+  store i64 2, ptr addrspace(3) %next
   ret void
 }
 

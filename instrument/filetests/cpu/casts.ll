@@ -1,4 +1,4 @@
-; Conversions of numbers that are out of the integer's range.
+; Conversions of numbers outside the integer's range.
 target triple = "nvptx64-nvidia-cuda"
 
 define ptx_kernel void @cast(ptr %out, float %a, double %b) {

@@ -1,4 +1,4 @@
-; Denormals are flushed in functions with the attribute: in operands that may be denormals, and in results.
+; Denormals are flushed in functions with the attribute: in operands that can be denormals, and in results.
 target triple = "nvptx64-nvidia-cuda"
 
 declare float @llvm.maxnum.f32(float, float)
@@ -17,7 +17,7 @@ define ptx_kernel void @flushed(ptr %out, float %a, float %b, double %c) #0 {
   store double %double, ptr %out
   ret void
 }
-define ptx_kernel void @kept(ptr %out, float %d, float %e) {
+define ptx_kernel void @preserved(ptr %out, float %d, float %e) {
   %sum = fadd float %d, %e
   store float %sum, ptr %out
   ret void

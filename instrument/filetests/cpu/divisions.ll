@@ -1,4 +1,4 @@
-; Divisions that raise a signal on x86, and have a result on a GPU.
+; Divisions that raise a signal on x86, but have a result on a GPU.
 target triple = "nvptx64-nvidia-cuda"
 
 define ptx_kernel void @divide(ptr %out, i32 %a, i32 %b, i64 %c) {

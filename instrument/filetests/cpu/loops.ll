@@ -1,4 +1,4 @@
-; A kernel without barriers is one loop around its body; one with barriers has a region for each.
+; A kernel without barriers is one loop around its body; a kernel with barriers has a region before and after each.
 target triple = "nvptx64-nvidia-cuda"
 
 @tile = internal addrspace(3) global [64 x i32] undef, align 4
@@ -44,14 +44,14 @@ define ptx_kernel void @meets(ptr %out) {
   ret void
 }
 
-; A thread that waits for lanes is a fiber.
+; Threads that wait for other lanes are fibers.
 define ptx_kernel void @shuffles(ptr %out) {
   %value = load i32, ptr %out
   %other = call i32 @llvm.nvvm.shfl.sync.down.i32(i32 -1, i32 %value, i32 1, i32 31)
   store i32 %other, ptr %out
   ret void
 }
-; So is one at a barrier of some threads.
+; So are threads at a named barrier.
 define ptx_kernel void @named(ptr %out) {
   store i32 1, ptr %out
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 1)

@@ -1,5 +1,6 @@
-; A loop with a `volatile` load from global memory may wait for another thread of its CTA, to which it must yield. So may
-; inline PTX with a load that decides whether the loop continues, but not a loop that adds up loaded values.
+; A loop with a `volatile` load from global memory might wait for another thread of its CTA, to which it must yield. The
+; same applies to inline PTX with a load that decides whether the loop continues, but not to a loop that adds up loaded
+; values.
 target triple = "nvptx64-nvidia-cuda"
 
 @shared = internal addrspace(3) global i32 undef
@@ -12,8 +13,8 @@ entry:
 look:
   %seen = load volatile i32, ptr %flag
   %sum = load volatile i32, ptr addrspace(3) @shared
-  %both = add i32 %seen, %sum
-  %again = icmp eq i32 %both, 0
+  %combined = add i32 %seen, %sum
+  %again = icmp eq i32 %combined, 0
   br i1 %again, label %look, label %done
 
 done:

@@ -1,4 +1,4 @@
-; The upper half of a product depends on the signs. All operands are constants, so that the results are below.
+; The upper half of a product depends on the signs. All operands are constants, so the lines below contain the results.
 target triple = "nvptx64-nvidia-cuda"
 
 define ptx_kernel void @products(ptr %out) {
@@ -6,8 +6,8 @@ define ptx_kernel void @products(ptr %out) {
   store i32 %signed, ptr %out
   %unsigned = call i32 asm "mul.hi.u32 $0, $1, $2;", "=r,r,r"(i32 -1, i32 2)
   store i32 %unsigned, ptr %out
-  %both = call i32 asm "mad.hi.s32 $0, $1, $2, $3;", "=r,r,r,r"(i32 -65536, i32 65536, i32 -7)
-  store i32 %both, ptr %out
+  %multiply_add = call i32 asm "mad.hi.s32 $0, $1, $2, $3;", "=r,r,r,r"(i32 -65536, i32 65536, i32 -7)
+  store i32 %multiply_add, ptr %out
   %low = call i32 asm "mul.lo.s32 $0, $1, $2;", "=r,r,r"(i32 -3, i32 5)
   store i32 %low, ptr %out
   %carried = call i32 asm "{ .reg .u32 low; add.cc.u32 low, $1, $2; addc.u32 $0, $3, 0; }", "=r,r,r,r"(i32 -1, i32 1, i32 41)

@@ -1,5 +1,5 @@
-; Instructions that LLVM has are built in place; guards and branches become blocks; unused code is removed. Functions of the support library
-; have the names of their instructions.
+; PTX instructions with LLVM equivalents are built in place; guards and branches become blocks; unused code is removed.
+; Functions of the support library have the names of their instructions.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g, i32 %a, i32 %b) {
@@ -22,8 +22,8 @@ define ptx_kernel void @loads(ptr %g) {
   store i32 %seen, ptr %g
   ret void
 }
-; Vectors that other CTAs read are moved by one access, as on a GPU: CUB's scans store a state next to a sum.
-define ptx_kernel void @whole(ptr %g, ptr %h, i64 %a) {
+; Vectors that other CTAs read are transferred in one access, as on a GPU: CUB's scans store a state next to a sum.
+define ptx_kernel void @atomic_vectors(ptr %g, ptr %h, i64 %a) {
   %pair = call { i32, i32 } asm sideeffect "ld.relaxed.gpu.v2.u32 {$0, $1}, [$2];", "=r,=r,l,~{memory}"(ptr %g)
   %state = extractvalue { i32, i32 } %pair, 0
   store i32 %state, ptr %g

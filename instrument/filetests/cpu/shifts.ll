@@ -1,4 +1,4 @@
-; PTX defines shifts by the width or more; LLVM IR and x86 do not, or differently.
+; PTX defines shifts by the width or more; LLVM IR does not, and x86 defines them differently.
 target triple = "nvptx64-nvidia-cuda"
 
 define ptx_kernel void @shift(ptr %out, i32 %value, i32 %amount, <2 x i16> %values, <2 x i16> %amounts) {

@@ -1,4 +1,4 @@
-; A lane may pass an undefined value to a shuffle that only uses another lane's, so no parameter may be `noundef`.
+; A lane can pass an undefined value to a shuffle that uses only another lane's value, so no parameter may be `noundef`.
 target triple = "nvptx64-nvidia-cuda"
 
 define internal i32 @first(i32 noundef %value) noinline {

@@ -1,4 +1,4 @@
-; Loads and stores of bytes and vectors in inline PTX access as many bytes as their type has, even if the registers are wider.
+; Loads and stores of bytes and vectors in inline PTX access only the bytes of their type, even if registers are wider.
 target triple = "nvptx64-nvidia-cuda"
 
 define ptx_kernel void @vectors(ptr %in, ptr %out) {

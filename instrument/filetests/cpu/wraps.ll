@@ -12,8 +12,8 @@ define ptx_kernel void @wrap(ptr %out, i32 %index, i32 %known) {
   %two = load volatile i32, ptr %in.local
   %never = zext nneg i32 %known to i64
   %shifted = shl i64 %wide, 2
-  %further = add i64 %shifted, %never
-  %by.bytes = getelementptr i8, ptr addrspace(3) @shared, i64 %further
+  %offset = add i64 %shifted, %never
+  %by.bytes = getelementptr i8, ptr addrspace(3) @shared, i64 %offset
   %three = load i32, ptr addrspace(3) %by.bytes
   %in.global = getelementptr inbounds i32, ptr %out, i64 %wide
   %sum = add i32 %one, %two
@@ -22,7 +22,8 @@ define ptx_kernel void @wrap(ptr %out, i32 %index, i32 %known) {
   ret void
 }
 
-; So does a constant index that was computed with 32 bits, -1 of integers here, which the compiler may have converted to bytes.
+; So does a constant index that was computed with 32 bits (here -1, in units of integers) and that the compiler may have
+; converted to bytes.
 define ptx_kernel void @constant(ptr %out, i64 %i) {
   %in.shared = getelementptr inbounds i32, ptr addrspace(3) @shared, i64 %i
   %before = getelementptr i8, ptr addrspace(3) %in.shared, i64 17179869180
@@ -43,7 +44,7 @@ define ptx_kernel void @constant(ptr %out, i64 %i) {
 ; holds: %by.bytes = getelementptr i8, ptr addrspace(3) %2, i64 %9
 ; holds: %in.global = getelementptr inbounds i32, ptr addrspace(1) %3, i64 %wide
 
-; So does an index in a function that is only called with pointers to shared memory.
+; So does an index in a function that is called only with pointers to shared memory.
 define internal i32 @far(ptr %p, i32 %n) noinline {
   %index = zext i32 %n to i64
   %at = getelementptr inbounds i32, ptr %p, i64 %index

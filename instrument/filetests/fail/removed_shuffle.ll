@@ -1,4 +1,4 @@
-; Clang compiles a shuffle without a mask for every GPU; code generation would fail without naming its position.
+; Clang accepts a shuffle without a mask for every GPU; code generation would fail without naming its position.
 ; options: --target-cpu sm_80
 target triple = "nvptx64-nvidia-cuda"
 declare i32 @llvm.nvvm.shfl.down.i32(i32, i32, i32)

@@ -1,4 +1,4 @@
-; A value of a type for which inkwell has no handles.
+; A value of a type that inkwell cannot represent.
 target triple = "nvptx64-nvidia-cuda"
 
 declare token @llvm.experimental.convergence.entry()

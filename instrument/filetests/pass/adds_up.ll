@@ -1,4 +1,4 @@
-; An aggregating handler has memory in each function, which is passed to it wherever the function may end.
+; An aggregating handler has memory in each function; it receives that memory wherever the function may end.
 ; options: --adds-up
 target triple = "nvptx64-nvidia-cuda"
 

@@ -1,4 +1,4 @@
-; Atomic operations on shared memory are not traced; if the space is unknown, they are tested. Covers all widths.
+; Atomic operations on shared memory are not traced; those on an unknown space are tested. Covers all widths.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

@@ -1,4 +1,4 @@
-; A by-value parameter is a copy: if the kernel stores a shared address there, pointers read from it are tested.
+; A by-value parameter is a copy: if the kernel stores a shared address in it, pointers read from it are tested.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 %S = type { ptr, i32 }

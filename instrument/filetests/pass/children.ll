@@ -1,4 +1,5 @@
-; Launches from the device: storing their arguments is not an access, a kernel is launched by its number, and the heap of launched kernels is listed.
+; Launches from the device: storing their arguments is not an access, a kernel is launched by its number, and the heap
+; of launched kernels is listed.
 ; holds: call i32 @__superstep_child_launch(ptr inttoptr (i64 2 to ptr), ptr %1, ptr %shape, ptr %shape, i32 0, ptr null)
 ; holds: device malloc heap of parent\00
 ; lacks: __cudaCDP2

@@ -1,4 +1,4 @@
-; Permitted multiply-add pairs are fused before probes are inserted between them; a product that is used twice is not.
+; Permitted multiply-add pairs are fused before probes are inserted between them, unless the product is used twice.
 ; holds: call float @llvm.fma.f32(float %a, float %b, float %c)
 ; lacks: fmul contract
 ; lacks: fadd contract

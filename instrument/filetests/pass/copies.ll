@@ -1,4 +1,5 @@
-; A copy is a load and a store; a length known only at run time has width 0 in the table; a copy of length 0 accesses nothing.
+; A copy is a load and a store; its width in the table is 0 if its length is known only at run time; a copy of length 0
+; accesses nothing.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [64 x i8] undef

@@ -1,4 +1,5 @@
-; An asynchronous copy reads from global memory the number of bytes in its optional last argument; shared memory is not traced.
+; The optional last argument of an asynchronous copy is the number of bytes read from global memory; shared memory is
+; not traced.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 declare void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3), ptr addrspace(1))

@@ -1,4 +1,4 @@
-; Accesses of a device function that is only called with global pointers are proven, even if it is recursive.
+; Accesses in a device function that is called only with global pointers are proven, even if it is recursive.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define internal i32 @walk(ptr %p, i32 %n) noinline {

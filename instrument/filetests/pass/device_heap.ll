@@ -1,4 +1,5 @@
-; The table of a module's variables names the kernels that may call `malloc`, so that the runtime finds the heap before they run.
+; The table of a module's variables names the kernels that may call `malloc`, so that the runtime finds the heap before
+; they run.
 ; holds: device malloc heap of allocates\00
 ; holds: device malloc heap of allocates_in_a_function\00
 ; lacks: device malloc heap of touches

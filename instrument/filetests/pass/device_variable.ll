@@ -1,4 +1,4 @@
-; A device variable is global, however its address is written.
+; A device variable is in global memory, whatever form its address takes.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @g = addrspace(1) global [8 x i32] zeroinitializer

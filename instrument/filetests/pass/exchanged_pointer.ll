@@ -1,4 +1,4 @@
-; If an atomic exchange stores a shared address, pointers read from memory may have it, including the old value.
+; If an atomic exchange stores a shared address, pointers read from memory may be that address, including the old value.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

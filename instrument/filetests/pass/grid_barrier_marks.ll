@@ -1,5 +1,5 @@
-; Threads that have passed a grid barrier are marked behind the CTA barrier that ends it, also if they work in shared memory
-; between their arrival and the wait, but not in a kernel whose threads access global memory there.
+; Threads that have passed a grid barrier are marked after the CTA barrier that ends it, even if they use shared memory
+; between their arrival and the wait, but not in a kernel whose threads access global memory between the two.
 ; holds 2 times: i32 -1, ptr null, i32 0)
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"

@@ -1,5 +1,5 @@
-; The initial value of a local array is not in global memory: nvcc stores its numbers one by one. That of a constant in the source is, and
-; values that do not fit into constant memory are treated likewise.
+; The initial value of a local array is not in global memory: nvcc stores its numbers one by one. The value of a
+; constant in the source is in global memory, as are values that do not fit into constant memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @__const._Z1kl.local = private unnamed_addr constant [4 x i32] [i32 1, i32 2, i32 3, i32 4], align 4

@@ -1,4 +1,5 @@
-; Offsets, predicates that compare with zero, addresses given as numbers, asynchronous copies and matrix loads from shared memory.
+; Offsets, predicates that compare with zero, addresses given as numbers, asynchronous copies and matrix loads from
+; shared memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @tile = internal addrspace(3) global [64 x i32] undef

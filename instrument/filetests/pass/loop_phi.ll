@@ -1,4 +1,4 @@
-; A pointer that a loop advances keeps its space; one that changes its space in a later iteration is tested, even in earlier uses.
+; A pointer that a loop advances keeps its space; one whose space changes in a later iteration is tested in every use.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

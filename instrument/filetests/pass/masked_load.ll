@@ -1,4 +1,5 @@
-; The vectorizer combines adjacent loads with a gap into one, up to the last element of the mask.
+; The vectorizer combines loads with a gap between them into one masked load, which reads up to the mask's last active
+; element.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 declare <4 x float> @llvm.masked.load.v4f32.p0(ptr, <4 x i1>, <4 x float>)

@@ -1,4 +1,4 @@
-; Each lane accesses a piece of a matrix that a warp loads or stores; the pieces are consecutive in the lines. Matrices in
+; Each lane accesses a piece of a matrix that a warp loads or stores; the pieces of a line are consecutive. Matrices in
 ; shared memory are not traced, nor are products.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"

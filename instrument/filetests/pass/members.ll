@@ -1,4 +1,4 @@
-; A pointer that is inserted into a struct in registers is followed to its extraction, through phis, calls and nesting.
+; A pointer inserted into a struct in registers is tracked until it is extracted, through phis, calls and nesting.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @tile = internal addrspace(3) global [4 x i32] undef

@@ -1,4 +1,4 @@
-; Two functions that call each other with their arguments exchanged: each has a copy for each context.
+; Two functions that call each other with swapped arguments: each has one copy per context.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

@@ -1,4 +1,4 @@
-; An unsigned index that wraps at 32 bits is sign-extended if a generic pointer only points to shared memory.
+; An unsigned index that wraps at 32 bits is sign-extended if a generic pointer points only to shared memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @shared = internal addrspace(3) global [64 x i32] undef

@@ -1,4 +1,4 @@
-; Shared, local and constant memory are not traced, however the address is written.
+; Shared, local and constant memory are not traced, whatever form the address takes.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

@@ -1,4 +1,4 @@
-; A table that is initialised with addresses of device variables and literals holds global pointers.
+; A table that is initialised with addresses of device variables and literals contains global pointers.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @a = addrspace(1) global [8 x i32] zeroinitializer

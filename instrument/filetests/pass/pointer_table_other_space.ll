@@ -1,4 +1,5 @@
-; A table in global memory that is initialised with the address of a constant variable: pointers read from it are tested.
+; A table in global memory that is initialised with the address of a constant variable: pointers read from it are
+; tested.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @c = addrspace(4) global [8 x i32] zeroinitializer

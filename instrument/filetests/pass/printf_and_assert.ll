@@ -1,4 +1,5 @@
-; Calls of printf and assert are not traced: their arguments are in local memory, and their own accesses are not visible.
+; Calls to printf and assert are not traced: their arguments are in local memory, and their own accesses are not
+; visible.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @format = private unnamed_addr constant [7 x i8] c"%d %s\0A\00"

@@ -1,4 +1,4 @@
-; A class with a pure virtual function: nvcc provides the function for its table.
+; A class with a pure virtual function: nvcc provides the function that its vtable needs.
 ; options: --whole-program
 target triple = "nvptx64-nvidia-cuda"
 

@@ -1,4 +1,4 @@
-; The analysis of recursion that swaps its arguments terminates, with one copy for each order.
+; The analysis of a recursive function that swaps its arguments terminates, with one copy per order.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

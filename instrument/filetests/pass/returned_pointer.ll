@@ -1,5 +1,5 @@
-; Results of calls: proven if the function returns pointers to one space, tested if to multiple or unknown ones; a function
-; that returns its own argument has a copy for each space. The device's heap is global memory.
+; Results of calls: proven if the function returns pointers to one space, tested if the space varies or is unknown; a
+; function that returns its own argument has one copy per space. The device heap is global memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

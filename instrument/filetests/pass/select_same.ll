@@ -1,4 +1,4 @@
-; A select between two pointers to one space is proven, and traced only if that is global memory.
+; A select between two pointers to the same space is proven, and traced only if that space is global memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

@@ -1,5 +1,5 @@
-; Accesses of a function in another unit that is called with opposite spaces are proven, and static functions of the same name are
-; distinct. One of the two units was compiled with -use_fast_math.
+; Accesses in a function of another unit that is called with opposite spaces are proven, and static functions with the
+; same name are distinct. One of the two units was compiled with -use_fast_math.
 ; options: --whole-program filetests/units/copy.ll
 source_filename = "main.cu"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

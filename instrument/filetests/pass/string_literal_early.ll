@@ -1,4 +1,4 @@
-; As string_literal.ll, but before LLVM moves the literal to global memory.
+; Like string_literal.ll, but before LLVM moves the literal to global memory.
 ; options: --at early
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"

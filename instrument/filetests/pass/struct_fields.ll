@@ -1,5 +1,5 @@
 ; Pointers in structures in global, shared and local memory point to global memory if no other address is stored;
-; accesses to the structures themselves are only traced in global memory.
+; accesses to the structures themselves are traced only in global memory.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 %S = type { ptr, i32, ptr }

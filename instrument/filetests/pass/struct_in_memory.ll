@@ -1,4 +1,4 @@
-; Structs with pointers that are stored and loaded as a whole: global if only such pointers are stored.
+; Structs with pointers, stored and loaded as a whole: the pointers are global if only global pointers are stored.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %table, ptr %data, ptr %slot) {

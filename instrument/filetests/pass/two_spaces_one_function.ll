@@ -1,4 +1,4 @@
-; A function called with opposite spaces (thesis, figure 5.6): it has a copy for each.
+; A function called with opposite spaces (thesis, figure 5.6) has one copy for each call.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @s = internal addrspace(3) global [8 x i32] undef

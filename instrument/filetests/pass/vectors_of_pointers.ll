@@ -1,4 +1,4 @@
-; The elements of a vector of pointers have one fact: proven if all agree, tested otherwise.
+; The elements of a vector of pointers share one fact: proven if all agree, tested otherwise.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @tile = internal addrspace(3) global [4 x i32] undef

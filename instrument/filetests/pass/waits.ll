@@ -4,7 +4,7 @@ target triple = "nvptx64-nvidia-cuda"
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1)
 declare void @llvm.nvvm.nanosleep(i32)
 
-; A loop that only polls; the operations after it are deterministic.
+; A loop that does nothing but poll; the operations after it are deterministic.
 define ptx_kernel void @spin(ptr addrspace(1) %flag, ptr addrspace(1) %out) {
 entry:
   br label %look
@@ -37,7 +37,7 @@ done:
   ret void
 }
 
-; The sum of a linked list: does not wait.
+; The sum of a linked list; it does not wait.
 define ptx_kernel void @list(ptr addrspace(1) %first, ptr addrspace(1) %n, ptr addrspace(1) %out) {
 entry:
   br label %next
@@ -57,7 +57,7 @@ done:
   ret void
 }
 
-; Sums whose number of terms is read from memory: the loops count up to it, and end by themselves.
+; Sums whose number of terms is read from memory: the loops count up to it and end on their own.
 define ptx_kernel void @count(ptr addrspace(1) %n, ptr addrspace(1) %data, ptr addrspace(1) %out) {
 entry:
   br label %sum
@@ -94,7 +94,7 @@ done:
   ret void
 }
 
-; A state in two words, which the compiler combines; the loop repeats while it waits for a sum.
+; A state in two words, whose loads the compiler combines; the loop repeats while it waits for a sum.
 define ptx_kernel void @two_words(ptr addrspace(1) %states, i64 %tile, ptr addrspace(1) %out) {
 entry:
   br label %look
@@ -115,7 +115,8 @@ done:
   ret void
 }
 
-; Decoupled look-back: visits tiles until one is complete, and waits for each; sums of incomplete tiles are in another array.
+; Decoupled look-back: visits tiles until one is complete, and waits for each; sums of incomplete tiles are in another
+; array.
 define ptx_kernel void @look_back(ptr addrspace(1) %states, ptr addrspace(1) %parts, ptr addrspace(1) %sums, i64 %tile, ptr addrspace(1) %out) {
 entry:
   br label %window
@@ -149,7 +150,7 @@ done:
   ret void
 }
 
-; A lock: the number of attempts of a thread varies, but it does its work once.
+; A lock: the number of attempts per thread varies, but each thread does its work once.
 define ptx_kernel void @lock(ptr addrspace(1) %lock, ptr addrspace(1) %data) {
 entry:
   br label %try
@@ -165,7 +166,7 @@ mine:
   ret void
 }
 
-; The work is in the loop: only the number of attempts varies.
+; A lock with the work inside the loop: only the number of attempts varies.
 define ptx_kernel void @lock_with_flag(ptr addrspace(1) %lock, ptr addrspace(1) %data) {
 entry:
   br label %try
@@ -184,7 +185,7 @@ end:
   ret void
 }
 
-; A work queue: each item is processed once, by any thread.
+; A work queue: each item is processed once, by whichever thread takes it.
 define ptx_kernel void @queue(ptr addrspace(1) %next, ptr addrspace(1) %data, i32 %n) {
 entry:
   br label %take
@@ -200,7 +201,7 @@ end:
   ret void
 }
 
-; Steps until the host sets a flag: the steps are work.
+; A kernel that runs steps until the host sets a flag: the steps are work.
 define ptx_kernel void @persistent(ptr addrspace(1) %stop, ptr addrspace(1) %data) {
 entry:
   br label %step
@@ -215,7 +216,7 @@ end:
   ret void
 }
 
-; The last CTA, by a ticket, does more: exactly one in each run.
+; The CTA that draws the last ticket does extra work: exactly one CTA in each run.
 define ptx_kernel void @last(ptr addrspace(1) %ticket, ptr addrspace(1) %data) {
 entry:
   %t = atomicrmw uinc_wrap ptr addrspace(1) %ticket, i32 7 monotonic

@@ -1,5 +1,6 @@
-; Inline PTX whose effects Clang does not know. As with nvcc, it is neither merged nor moved if its result is used, and removed if not, even
-; if it has effects; but that of Clang's headers is kept (their functions are inlined here).
+; Inline PTX whose effects Clang does not know. As with nvcc, it is neither merged nor moved if its result is used, and
+; is removed otherwise, even if it has effects. Inline PTX from Clang's headers is kept (their functions are inlined
+; here).
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define internal { float, float } @atomicAdd(ptr %p, float %x) #0 !dbg !5 {

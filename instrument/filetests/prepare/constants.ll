@@ -1,5 +1,5 @@
-; Only variables that are `__constant__` (annotated) are in constant memory. The front end makes no lookup table of a `switch` that selects
-; numbers, but later passes may make a jump table.
+; Only variables that are `__constant__` (annotated) are in constant memory. The front end creates no lookup table for a
+; `switch` that selects numbers, but later passes may create a jump table.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 $inline = comdat any

@@ -1,4 +1,4 @@
-; Clang parses cluster dimensions, but ignores them. Memory on the device's heap is kept, even if it is freed in the same
+; Clang parses cluster dimensions but ignores them. A device heap allocation is kept even if it is freed in the same
 ; function.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"

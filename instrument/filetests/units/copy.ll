@@ -1,5 +1,5 @@
-; A unit for tests that link multiple units: a function that others call, a static function, and Clang's undefined declaration of
-; a static variable that device code uses before the host does.
+; A unit for tests that link multiple units: a function that other units call, a static function, and Clang's undefined
+; declaration of a static variable that device code uses before the host does.
 source_filename = "copy.cu"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"

@@ -1,8 +1,8 @@
 //! Alignment checks: a GPU reports `cudaErrorMisalignedAddress`, whereas x86 accepts most misaligned accesses.
 //!
-//! [`mark`] inserts a call to [`ALIGNED`] before each access whose alignment is not known, as does the lowering of inline
-//! PTX. The call usually checks the start of an array, which is the same for all threads, so LLVM hoists it out of the loops
-//! over the threads. [`resolve`] replaces the calls with code that stops the thread if the check fails.
+//! [`mark`] inserts a call to [`ALIGNED`] before each access whose alignment is not known, as does the lowering of
+//! inline PTX. The call usually checks the start of an array, which is the same for all threads, so LLVM hoists it out
+//! of the loops over the threads. [`resolve`] replaces the calls with code that stops the thread if the check fails.
 
 use crate::ir::{
     Builder, Call, Instruction, IntPredicate::EQ, Location, Module, Opcode::*, Type, Value,
@@ -14,9 +14,9 @@ use std::collections::HashSet;
 pub const ALIGNED: &str = "superstep.aligned";
 /// Runtime function that ends the launch, with the same parameters.
 const MISALIGNED: &str = "__superstep_misaligned";
-const WIDEST: u64 = 16;
+const MAX_BYTES: u64 = 16;
 /// Maximum number of steps from an address back to its base.
-const DEPTH: u32 = 12;
+const MAX_DEPTH: u32 = 12;
 
 pub fn mark(module: &Module) {
     for function in module.defined_functions() {
@@ -42,17 +42,18 @@ pub fn mark(module: &Module) {
     }
 }
 
-/// Adds a check that the address is a multiple of `bytes`, a power of two; the error names the source position `place`.
+/// Adds a check that the address is a multiple of `bytes`, a power of two; the error names the source position
+/// `location`.
 pub fn add<'m>(
     module: &'m Module,
     builder: &Builder<'m>,
-    place: &Location,
+    location: &Location,
     pointer: Value<'m>,
     bytes: u64,
 ) {
-    let name = format!("superstep.file.{}", place.file);
+    let name = format!("superstep.file.{}", location.file);
     let known = module.variable(&name);
-    let file = known.unwrap_or_else(|| module.add_string(&name, place.file.as_bytes()));
+    let file = known.unwrap_or_else(|| module.add_string(&name, location.file.as_bytes()));
     let address = builder.to_generic(pointer);
     if address != pointer {
         address.rename("superstep.address");
@@ -61,20 +62,20 @@ pub fn add<'m>(
         address,
         Type::int(64).constant(bytes - 1),
         file.value(),
-        Type::int(32).constant(u64::from(place.line)),
+        Type::int(32).constant(u64::from(location.line)),
     ];
     builder.call_named(module, ALIGNED, Type::void(), &arguments);
 }
 
 fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>, u64)> {
-    let natural = |ty| module.store_size_bytes(ty).next_power_of_two().min(WIDEST);
+    let natural = |ty| MAX_BYTES.min(module.store_size_bytes(ty).next_power_of_two());
     let (pointer, value) = match instruction.get_opcode() {
         Load => (0, instruction.value()),
         Store => (1, instruction.operand(0)),
         AtomicRMW | AtomicCmpXchg => (0, instruction.operand(1)),
         _ => {
             let call = instruction.as_call();
-            let found = call.and_then(|call| of_intrinsic(call, &natural));
+            let found = call.and_then(|call| intrinsic_accesses(call, &natural));
             return found.unwrap_or_default();
         }
     };
@@ -82,7 +83,7 @@ fn accesses<'m>(module: &Module, instruction: Instruction<'m>) -> Vec<(Value<'m>
     Vec::from_iter((bytes > 1).then(|| (instruction.operand(pointer), bytes)))
 }
 
-fn of_intrinsic<'m>(
+fn intrinsic_accesses<'m>(
     call: Call<'m>,
     natural: &dyn Fn(Type) -> u64,
 ) -> Option<Vec<(Value<'m>, u64)>> {
@@ -94,7 +95,7 @@ fn of_intrinsic<'m>(
         let pointers = if is("llvm.memset.") { 1 } else { 2 };
         let parts = (0..pointers).filter_map(|index| {
             let promised = call.promised_alignment_bytes(index)?;
-            let bytes = promised.min(WIDEST).min(1 << length.checked_ilog2()?);
+            let bytes = promised.min(MAX_BYTES).min(1 << length.checked_ilog2()?);
             (bytes > 1).then_some((call.operand(index), bytes))
         });
         Some(parts.collect())
@@ -109,10 +110,10 @@ fn of_intrinsic<'m>(
     }
 }
 
-/// Returns the part of an address that must be checked, such as the start of an array; `None` if the address is known to be
-/// a multiple of `bytes`. Raises the alignment of this module's variables where needed.
+/// Returns the part of an address that must be checked, such as the start of an array, or `None` if the address is
+/// known to be a multiple of `bytes`. Raises the alignment of this module's variables where needed.
 fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<Value<'m>> {
-    let base = base_of(module, pointer, bytes, DEPTH);
+    let base = base_of(module, pointer, bytes, MAX_DEPTH);
     let is_memory = base.opcode() == Some(Alloca) || base.as_variable().is_some();
     if is_memory {
         if u64::from(base.alignment_bytes()) < bytes {
@@ -130,17 +131,17 @@ fn unknown_part<'m>(module: &Module, pointer: Value<'m>, bytes: u64) -> Option<V
 
 /// Strips offsets that are multiples of `bytes` from an address.
 fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> Value<'m> {
-    let Some(less) = depth.checked_sub(1) else {
+    let Some(depth) = depth.checked_sub(1) else {
         return pointer;
     };
     match pointer.opcode() {
         Some(AddrSpaceCast | BitCast) if pointer.operand(0).ty().is_pointer_type() => {
-            base_of(module, pointer.operand(0), bytes, less)
+            base_of(module, pointer.operand(0), bytes, depth)
         }
         Some(GetElementPtr) if pointer.ty().is_pointer_type() => {
             let (fixed, multiple) = offset_of(module, pointer);
             match common(fixed, multiple) % bytes {
-                0 => base_of(module, pointer.operand(0), bytes, less),
+                0 => base_of(module, pointer.operand(0), bytes, depth),
                 _ => pointer,
             }
         }
@@ -148,10 +149,10 @@ fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> V
         Some(Phi) => {
             let incoming = (pointer.as_instruction()).map_or_else(Vec::new, |phi| phi.incoming());
             let mut bases = (incoming.into_iter())
-                .map(|(value, _)| base_of(module, value, bytes, less))
+                .map(|(value, _)| base_of(module, value, bytes, depth))
                 .filter(|base| *base != pointer);
             match (bases.next(), bases.next()) {
-                (Some(only), None) => only,
+                (Some(base), None) => base,
                 _ => pointer,
             }
         }
@@ -159,7 +160,8 @@ fn base_of<'m>(module: &Module, pointer: Value<'m>, bytes: u64, depth: u32) -> V
     }
 }
 
-/// Returns the offset that a `getelementptr` adds: its constant part, and a divisor of its variable part (0 if it has none).
+/// Returns the offset that a `getelementptr` adds: its constant part, and a divisor of its variable part (0 if it has
+/// none).
 fn offset_of(module: &Module, address: Value) -> (u64, u64) {
     let mut ty = address.gep_type();
     let (mut fixed, mut multiple) = (0u64, 0);
@@ -174,9 +176,10 @@ fn offset_of(module: &Module, address: Value) -> (u64, u64) {
             ty = ty.element();
         }
         let stride = module.allocated_size_bytes(ty);
+        let factor = |index| multiple_of(index, MAX_DEPTH);
         match index.constant_integer() {
             Some(index) => fixed = fixed.wrapping_add(stride.wrapping_mul(index)),
-            None => multiple = common(multiple, stride.wrapping_mul(multiple_of(index, DEPTH))),
+            None => multiple = common(multiple, stride.wrapping_mul(factor(index))),
         }
     }
     (fixed, multiple)
@@ -186,7 +189,7 @@ fn offset_of(module: &Module, address: Value) -> (u64, u64) {
 fn common(left: u64, right: u64) -> u64 {
     match left | right {
         0 => 0,
-        both => 1 << both.trailing_zeros(),
+        bits => 1 << bits.trailing_zeros(),
     }
 }
 
@@ -195,10 +198,10 @@ fn multiple_of(value: Value, depth: u32) -> u64 {
     if let Some(number) = value.constant_integer() {
         return common(number, 1 << 32);
     }
-    let Some(less) = depth.checked_sub(1) else {
+    let Some(depth) = depth.checked_sub(1) else {
         return 1;
     };
-    let operand = |index| multiple_of(value.operand(index), less);
+    let operand = |index| multiple_of(value.operand(index), depth);
     match value.opcode() {
         Some(ZExt | SExt | Trunc) => operand(0),
         Some(Add | Sub | Or) => common(operand(0), operand(1)),

@@ -1,5 +1,5 @@
-//! Integer arithmetic that PTX and NVIDIA GPUs define, but LLVM IR and x86 do not: shifts by the width or more, divisions by
-//! zero or with overflow, and conversions of out-of-range numbers.
+//! Integer arithmetic whose result PTX and NVIDIA GPUs define, but LLVM IR and x86 do not: shifts by the width or more,
+//! divisions by zero or with overflow, and conversions of out-of-range numbers.
 
 use crate::ir::{
     Builder, FloatPredicate::UNO, Instruction, IntPredicate::*, Module, Opcode::*, Type, Value,
@@ -18,8 +18,8 @@ pub fn define(module: &Module) {
     }
 }
 
-/// Gives a shift PTX's semantics: beyond the width, `shl` and unsigned `shr` return 0, and signed `shr` returns copies of
-/// the sign bit.
+/// Gives a shift PTX's semantics: beyond the width, `shl` and unsigned `shr` return 0, and signed `shr` returns copies
+/// of the sign bit.
 fn clamp_shift(shift: Instruction) {
     let (operation, ty, amount) = (shift.get_opcode(), shift.ty(), shift.operand(1));
     let width = u64::from(ty.scalar_bits());
@@ -39,7 +39,7 @@ fn clamp_shift(shift: Instruction) {
     }
 }
 
-/// Whether a shift amount is known to be less than `width`: a constant, or masked with one.
+/// Whether a shift amount is known to be less than `width`, because it is a constant or masked with a constant.
 fn stays_below(amount: Value, width: u64) -> bool {
     let constant = |value: Value| value.constant_integer().is_some_and(|n| n < width);
     match amount.opcode() {
@@ -48,7 +48,8 @@ fn stays_below(amount: Value, width: u64) -> bool {
     }
 }
 
-/// Makes division by zero return all ones, and division of the smallest number by -1 return that number with remainder 0.
+/// Makes division by zero return all ones, and division of the smallest number by -1 return that number with remainder
+/// 0.
 fn guard_division(division: Instruction) {
     let (ty, divisor) = (division.ty(), division.operand(1));
     let bits = ty.scalar_bits();
@@ -62,21 +63,21 @@ fn guard_division(division: Instruction) {
     let mut faults = by_zero;
     if matches!(division.get_opcode(), SDiv | SRem) {
         let least = ty.splat(1 << (bits - 1));
-        let of_least = builder.compare(EQ, division.operand(0), least);
+        let is_least = builder.compare(EQ, division.operand(0), least);
         let by_minus_one = builder.compare(EQ, divisor, ty.splat(all_ones));
-        let overflows = builder.binary(And, of_least, by_minus_one);
+        let overflows = builder.binary(And, is_least, by_minus_one);
         faults = builder.binary(Or, by_zero, overflows);
     }
     let safe = builder.repeat(division);
-    let one = Builder::before(safe).select(faults, ty.splat(1), divisor);
-    safe.set_operand(1, one.basic());
+    let safe_divisor = Builder::before(safe).select(faults, ty.splat(1), divisor);
+    safe.set_operand(1, safe_divisor.basic());
     let result = builder.select(by_zero, ty.splat(all_ones), safe.value());
     division.replace_uses_with(result);
     division.erase();
 }
 
-/// Saturates a conversion from a floating-point number to an integer. NaN becomes 0, or only the highest bit set if the
-/// source has double precision or the integer has 64 bits (PTX ISA, `cvt`).
+/// Saturates a conversion from a floating-point number to an integer. NaN becomes 0, or the integer with only the
+/// highest bit set if the source has double precision or the integer has 64 bits (PTX ISA, `cvt`).
 fn saturate_cast(module: &Module, cast: Instruction, intrinsic: &str) {
     let (to, number) = (cast.ty(), cast.operand(0));
     let bits = to.scalar_bits();

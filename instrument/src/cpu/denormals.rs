@@ -1,5 +1,5 @@
-//! Flushes single-precision denormals, as with nvcc's `-ftz=true`. x86's flush mode would affect doubles too, so each
-//! operation's operands and results are flushed explicitly, as GPU instructions do.
+//! Flushes single-precision denormals, like nvcc's `-ftz=true`. x86's flush mode would affect doubles too, so the
+//! operands and result of each operation are flushed explicitly, as GPU instructions flush them.
 
 use crate::ir::Opcode::{self, *};
 use crate::ir::{Builder, Instruction, IntPredicate::EQ, Module, Type, Value, traits::*};
@@ -45,7 +45,7 @@ fn flush_one<'m>(instruction: Instruction<'m>, flushed: &mut HashSet<Value<'m>>)
         }
         flushed.insert(zeroed);
     } else if flushes_operands && instruction.get_opcode() != FPExt {
-        // Its result is never a denormal if the operands are not.
+        // The result is never a denormal if no operand is one.
         flushed.insert(instruction.value());
     }
 }

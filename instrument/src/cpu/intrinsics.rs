@@ -1,5 +1,5 @@
-//! Lowers NVPTX intrinsics for the CPU: special registers become fields of the thread state; others become calls to the
-//! support library.
+//! Lowers NVPTX intrinsics for the CPU: reads of special registers become loads from the thread state; other intrinsics
+//! become calls to the support library.
 
 use super::{COORDINATES, matrices, ptx, thread_field};
 use crate::ir::{Builder, Call, Function, Module, Type, Value, traits::*};
@@ -27,7 +27,7 @@ pub fn lower(module: &Module) -> Result<()> {
                     let value = *registers.entry(register).or_insert_with(load);
                     call.replace_uses_with(value);
                     call.erase();
-                } else if let Some(operation) = crate::matrix::of_intrinsic(&name) {
+                } else if let Some(operation) = crate::matrix::parse_intrinsic(&name) {
                     matrices::lower(module, call, operation);
                 } else if let Some(rest) = name.strip_prefix("llvm.nvvm.") {
                     replace(module, call, &format!("{PREFIX}{}", rest.replace('.', "_")));
@@ -46,7 +46,7 @@ pub fn lower(module: &Module) -> Result<()> {
 pub enum Register {
     WarpSize,
     Lane,
-    /// Indices of the group (`tid`, `ntid`, `ctaid`, `nctaid`) and the dimension.
+    /// Indices of the group (`tid`, `ntid`, `ctaid` or `nctaid`) and the dimension.
     Coordinate(usize, usize),
 }
 
@@ -54,14 +54,14 @@ impl Register {
     pub fn of(call: Call) -> Option<Self> {
         let name = call.function_name();
         let register = name.strip_prefix("llvm.nvvm.read.ptx.sreg.")?;
-        let place = |names: &[&str], name| names.iter().position(|known| *known == name);
+        let position = |names: &[&str], name| names.iter().position(|known| *known == name);
         Some(match (register, register.split_once('.')) {
             ("warpsize", _) => Self::WarpSize,
             ("laneid", _) => Self::Lane,
             (_, dotted) => {
                 let (base, dimension) = dotted?;
-                let group = place(&["tid", "ntid", "ctaid", "nctaid"], base)?;
-                Self::Coordinate(group, place(&["x", "y", "z"], dimension)?)
+                let group = position(&["tid", "ntid", "ctaid", "nctaid"], base)?;
+                Self::Coordinate(group, position(&["x", "y", "z"], dimension)?)
             }
         })
     }
@@ -88,17 +88,17 @@ pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
         (ty.is_struct_type()).then(|| Builder::at_entry(call.parent_function()).alloca(ty).value());
     arguments.splice(0..0, slot);
     let result = if slot.is_some() { Type::void() } else { ty };
-    let made = builder.call_named(module, name, result, &arguments);
-    made.add_sites(&call.sites());
+    let new_call = builder.call_named(module, name, result, &arguments);
+    new_call.add_sites(&call.sites());
     if let Some(slot) = slot {
         call.replace_uses_with(builder.load(ty, slot));
     } else if !ty.is_void_type() {
-        call.replace_uses_with(made.value());
+        call.replace_uses_with(new_call.value());
     }
     call.erase();
 }
 
-/// Makes calls to the support library pass small integers the way its functions expect.
+/// Makes calls to the support library pass small integers as its functions expect them.
 pub fn match_parameter_passing(module: &Module) {
     for function in module.defined_functions() {
         let name = function.name();

@@ -13,11 +13,11 @@ pub struct CpuKernel {
     /// Whether its CTAs wait at a grid barrier (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
     pub in_clusters: bool,
-    /// Whether loops over the threads can replace fibers: threads wait only for the whole CTA, in the kernel itself, and
-    /// exit only by returning from it.
+    /// Whether loops over the threads can replace fibers: threads wait only for the whole CTA, only in the kernel
+    /// itself, and exit only by returning from the kernel.
     pub can_loop: bool,
     pub static_shared_bytes: u64,
-    pub most_threads: Option<u64>,
+    pub max_threads: Option<u64>,
 }
 
 impl CpuKernel {
@@ -52,11 +52,12 @@ pub fn describe<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                 }
                 Some(callee) => callees.push(callee),
                 None => {
-                    // An indirect call may have any callee, and PTX that cannot be parsed may do anything.
+                    // An indirect call may reach any function, and PTX that cannot be parsed may do anything.
                     let template = call.callee().inline_assembly().map(|(text, _)| text);
                     let parsed = template.and_then(|text| Template::parse(&text).ok());
-                    let has = |holds: fn(&ptx::Instruction) -> bool| {
-                        parsed.as_ref().is_none_or(|t| t.instructions().any(holds))
+                    let has = |property: fn(&ptx::Instruction) -> bool| {
+                        let parsed = parsed.as_ref();
+                        parsed.is_none_or(|t| t.instructions().any(property))
                     };
                     waits_for_grid |= parsed.as_ref().is_some_and(|t| t.reads_special("%envreg"));
                     can_loop &=
@@ -81,11 +82,11 @@ pub fn describe<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
             .is_some_and(|dimensions| dimensions.split(',').any(|n| n != "1")),
         can_loop,
         static_shared_bytes,
-        most_threads: most_threads(kernel),
+        max_threads: max_threads(kernel),
     }
 }
 
-fn most_threads(kernel: Function) -> Option<u64> {
+fn max_threads(kernel: Function) -> Option<u64> {
     let extents = kernel.text_attribute("nvvm.maxntid")?;
     let extents = extents.split(',').map(|it| it.trim().parse::<u64>().ok());
     extents.product()
@@ -106,7 +107,7 @@ fn parameters(module: &Module, kernel: Function) -> Vec<[u64; 2]> {
     (0..).zip(kernel.parameters()).map(parameter).collect()
 }
 
-/// Adds `void thunk(void **args)`, which calls a kernel with arguments in the form that `cudaLaunchKernel` takes.
+/// Adds `void thunk(void **args)`, which calls a kernel with arguments in the form that `cudaLaunchKernel` accepts.
 pub fn add_thunk<'m>(module: &'m Module, described: &CpuKernel) -> Function<'m> {
     let kernel = described.function(module);
     let name = format!("superstep.thunk.{}", described.name);
@@ -120,7 +121,7 @@ pub fn add_thunk<'m>(module: &'m Module, described: &CpuKernel) -> Function<'m> 
     thunk
 }
 
-/// Loads the arguments that `list`, a `void **`, points to. A by-value argument stays an address.
+/// Loads the arguments that `list`, a `void **`, points to. For a by-value argument, returns its address.
 pub fn load_arguments<'m>(
     builder: &Builder<'m>,
     kernel: Function<'m>,

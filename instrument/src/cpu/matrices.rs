@@ -26,8 +26,8 @@ impl<'m> Registers<'m> {
     pub fn put(&self, builder: &Builder<'m>, first: usize, values: &[Value<'m>]) {
         let mut offset_bytes = 4 * first as u64;
         for value in values {
-            let place = builder.offset(self.memory, offset_bytes);
-            builder.store(*value, place);
+            let address = builder.offset(self.memory, offset_bytes);
+            builder.store(*value, address);
             offset_bytes += self.module.store_size_bytes(value.ty());
         }
     }
@@ -35,9 +35,9 @@ impl<'m> Registers<'m> {
     pub fn get(&self, builder: &Builder<'m>, types: &[Type]) -> Vec<Value<'m>> {
         let mut offset_bytes = 0;
         let load = |ty: &Type| {
-            let place = builder.offset(self.memory, offset_bytes);
+            let address = builder.offset(self.memory, offset_bytes);
             offset_bytes += self.module.store_size_bytes(*ty);
-            builder.load(*ty, place)
+            builder.load(*ty, address)
         };
         types.iter().map(load).collect()
     }
@@ -68,13 +68,13 @@ impl<'m> Registers<'m> {
         let code = long.constant(operation.code());
         let arguments = [code, self.memory, address, stride];
         let name = "__superstep_matrix";
-        let done = builder.call_named(self.module, name, Type::void(), &arguments);
-        done.add_sites(&self.call.sites());
+        let new_call = builder.call_named(self.module, name, Type::void(), &arguments);
+        new_call.add_sites(&self.call.sites());
     }
 }
 
-/// Returns the alignment below which an H200 reports `cudaErrorMisalignedAddress`. PTX requires more, and strides that are
-/// multiples of 16 bytes, but the hardware checks neither.
+/// Returns the alignment below which an H200 reports `cudaErrorMisalignedAddress`. PTX requires a larger alignment, and
+/// strides that are multiples of 16 bytes, but the hardware checks neither.
 fn alignment_bytes(tile: Tile) -> u64 {
     let is_square = tile.shape.m == tile.shape.n;
     match (tile.element, tile.part, tile.by_columns) {
@@ -88,9 +88,10 @@ fn alignment_bytes(tile: Tile) -> u64 {
     }
 }
 
-pub fn factors(opcode: &str, it: Product) -> [(Part, usize); 3] {
-    let all = [(Part::A, it.a), (Part::B, it.b), (Part::C, it.c)];
-    all.map(|(part, element)| (part, registers(opcode, it.shape, part, element)))
+pub fn factors(opcode: &str, product: Product) -> [(Part, usize); 3] {
+    let Product { shape, a, b, c, .. } = product;
+    let parts = [(Part::A, a), (Part::B, b), (Part::C, c)];
+    parts.map(|(part, element)| (part, registers(opcode, shape, part, element)))
 }
 
 pub fn lower<'m>(module: &'m Module, call: Call<'m>, operation: MatrixOperation) {
@@ -99,13 +100,13 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, operation: MatrixOperation)
     let mut arguments = call.arguments();
     if let MatrixOperation::Multiply(product) = operation {
         for (part, count) in factors("wmma", product) {
-            let own: Vec<Value> = arguments.drain(..count.min(arguments.len())).collect();
-            lane.put(&builder, part.first_register(), &own);
+            let values: Vec<Value> = arguments.drain(..count.min(arguments.len())).collect();
+            lane.put(&builder, part.first_register(), &values);
         }
         lane.run(&builder, operation, None, None);
     } else {
-        let stride = call.function_name().contains(".stride.");
-        let stride = if stride { arguments.pop() } else { None };
+        let has_stride = call.function_name().contains(".stride.");
+        let stride = if has_stride { arguments.pop() } else { None };
         lane.put(&builder, 0, &arguments[1..]);
         lane.run(&builder, operation, Some(arguments[0]), stride);
     }

@@ -26,10 +26,11 @@ use std::path::Path;
 use superstep_abi::cpu::SuperstepThread;
 use superstep_trace::{ModuleTable, Probe};
 
-/// Block of data on the running CUDA thread, filled by the runtime (`runtime/cpu/device/thread.h`).
+/// Block of data about the running CUDA thread, filled in by the runtime (`runtime/cpu/device/thread.h`).
 const THREAD: &str = "__superstep_thread";
 
-/// Offsets of the coordinates, indexed by the first field of [`Register::Coordinate`](intrinsics::Register::Coordinate).
+/// Offsets of the coordinates, indexed by the first field of
+/// [`Register::Coordinate`](intrinsics::Register::Coordinate).
 const COORDINATES: [usize; 4] = [
     offset_of!(SuperstepThread, tid),
     offset_of!(SuperstepThread, ntid),
@@ -37,8 +38,8 @@ const COORDINATES: [usize; 4] = [
     offset_of!(SuperstepThread, nctaid),
 ];
 
-/// Turns a device module, traced or not, into one for the CPU runtime. `libraries` are bitcode files to link in:
-/// the implementations of intrinsics and the probe's handler.
+/// Turns a device module, traced or not, into a module for the CPU runtime. `libraries` are bitcode files to link in:
+/// the implementations of intrinsics, and the probe's handler.
 pub fn lower(
     module: &mut Module,
     table: &ModuleTable,
@@ -115,8 +116,9 @@ fn drop_device_properties(module: &Module) {
     }
 }
 
-/// Orders -0 before +0 in `fmin` and `fmax`, as PTX's `min` and `max` do; LLVM leaves that open. Equal numbers differ at most in the sign of
-/// zero. (`llvm.minimumnum` has this order, but LLVM 22 may lose the number if the other operand is NaN.)
+/// Makes `fmin` and `fmax` order -0 before +0, like PTX's `min` and `max`; LLVM leaves the order open. Equal numbers
+/// can differ only in the sign of zero. (`llvm.minimumnum` has this order, but LLVM 22 may lose the number if the other
+/// operand is NaN.)
 fn order_zeros(module: &Module) {
     for function in module.functions() {
         let name = function.name();
@@ -128,18 +130,18 @@ fn order_zeros(module: &Module) {
         for call in function.callers() {
             let (ty, [a, b]) = (call.ty(), [call.operand(0), call.operand(1)]);
             let builder = Builder::before(call);
-            let both = builder.binary(operation, builder.bits_of(a), builder.bits_of(b));
-            let of_equals = builder.with_bits(both, ty);
-            let of_others = builder.repeat(call.instruction()).value();
+            let bits = builder.binary(operation, builder.bits_of(a), builder.bits_of(b));
+            let if_equal = builder.with_bits(bits, ty);
+            let otherwise = builder.repeat(call.instruction()).value();
             let are_equal = builder.compare_floats(OEQ, a, b);
-            call.replace_uses_with(builder.select(are_equal, of_equals, of_others));
+            call.replace_uses_with(builder.select(are_equal, if_equal, otherwise));
             call.erase();
         }
     }
 }
 
-/// Allows undefined arguments and results. A lane may pass one to a shuffle that only uses values of other lanes; with `noundef`, LLVM would
-/// assume that such a lane never reaches the call.
+/// Allows undefined arguments and results. A lane may pass an undefined value to a shuffle that uses only the values of
+/// other lanes; with `noundef`, LLVM would assume that such a lane never reaches the call.
 fn allow_undefined_values(module: &Module) {
     for function in module.functions() {
         if !function.is_intrinsic() {
@@ -151,9 +153,10 @@ fn allow_undefined_values(module: &Module) {
     }
 }
 
-/// Renames device-side library functions that the runtime provides, because the host has functions with the same names.
+/// Renames the device-side library functions that the runtime provides, because the host has functions with the same
+/// names.
 fn rename_library_calls(module: &Module) {
-    for (name, ours) in [
+    for (name, new_name) in [
         ("vprintf", "__superstep_vprintf"),
         ("__assertfail", "__superstep_assertfail"),
         ("__assert_fail", "__superstep_assertfail"),
@@ -161,7 +164,7 @@ fn rename_library_calls(module: &Module) {
         ("free", "__superstep_device_free"),
     ] {
         if let Some(function) = module.function(name).filter(|f| f.is_declaration()) {
-            function.rename(ours);
+            function.rename(new_name);
         }
     }
 }

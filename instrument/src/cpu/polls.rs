@@ -7,12 +7,12 @@ use crate::reach::reach;
 /// Runtime function that lets the other threads of the CTA run.
 pub const YIELD: &str = "__superstep_yield";
 
-/// Attribute of inline PTX with which a loop polls.
+/// Attribute of inline PTX that a loop uses to poll.
 pub const POLLS: &str = "superstep-polls";
 
 /// Yields to the other threads of the CTA before each volatile load in a loop, and before inline PTX with a load that
-/// decides whether a loop continues: the loop may be waiting for another thread. Excludes shared memory, where `volatile` is
-/// mostly used in warp-level reductions.
+/// decides whether a loop continues: the loop may be waiting for another thread. Excludes shared memory, where
+/// `volatile` is usually part of a warp-level reduction.
 pub fn yield_before(module: &Module) {
     for instruction in module.instructions() {
         let polls = match instruction.as_call() {
@@ -58,9 +58,11 @@ fn decides(call: Call) -> bool {
     let block = call.parent_block();
     let returns = |to: &Block| *to == block || leads_to(*to, block);
     let ends_loop = |user: Instruction| {
-        let own = user.parent_block();
-        let ways = own.successors();
-        own.get_terminator() == Some(user) && ways.iter().any(returns) && !ways.iter().all(returns)
+        let block = user.parent_block();
+        let next = block.successors();
+        block.get_terminator() == Some(user)
+            && next.iter().any(returns)
+            && !next.iter().all(returns)
     };
     let users = || reach([call.instruction()], |it| it.using_instructions()).into_iter();
     leads_to(block, block) && users().any(ends_loop)

@@ -1,4 +1,4 @@
-//! Constructor that registers a device object with the CPU runtime.
+//! Adds the constructor that registers a device object with the CPU runtime.
 
 use super::kernels::{CpuKernel, add_thunk};
 use super::loops::Loops;
@@ -47,7 +47,7 @@ pub fn add<'m>(
                 i64t.constant(loops.map_or(0, |loops| loops.frame_bytes)),
                 parameters(&kernel.parameters_bytes),
                 kernel.function(module).value(),
-                i64t.constant(kernel.most_threads.unwrap_or(0)),
+                i64t.constant(kernel.max_threads.unwrap_or(0)),
             ])
         })
         .collect();

@@ -15,15 +15,15 @@ pub fn lower(module: &Module) -> Result<()> {
     shared.retain(|v| v.ty().address_space() == space::SHARED);
     let replacements: Replacements = (shared.iter())
         .map(|v| {
-            let own = (!v.is_declaration()).then(|| thread_local(module, *v));
-            (v.value(), own)
+            let replacement = (!v.is_declaration()).then(|| thread_local(module, *v));
+            (v.value(), replacement)
         })
         .collect();
     for function in module.defined_functions() {
         rewrite(module, function, &replacements)?;
     }
     for global in shared {
-        if used(global.value()) {
+        if is_used(global.value()) {
             bail!(
                 "the address of the shared variable {} is part of a constant that the CPU backend cannot rewrite",
                 global.name()
@@ -38,9 +38,9 @@ pub fn lower(module: &Module) -> Result<()> {
 }
 
 /// Whether code or another variable uses a value, directly or through constants.
-fn used(value: Value) -> bool {
+fn is_used(value: Value) -> bool {
     let mut users = value.users().into_iter();
-    users.any(|user| !user.is_compound_constant() || used(user))
+    users.any(|user| !user.is_compound_constant() || is_used(user))
 }
 
 fn thread_local<'m>(module: &'m Module, variable: Variable<'m>) -> Variable<'m> {
@@ -58,12 +58,12 @@ fn rewrite<'m>(
     function: Function<'m>,
     replacements: &Replacements<'m>,
 ) -> Result<()> {
-    let mut made = HashMap::new();
+    let mut rebuilt = HashMap::new();
     let entry = Builder::at_entry(function);
     for instruction in function.instructions() {
         for (index, operand) in instruction.indexed_operands() {
             if mentions(operand, replacements) {
-                let value = materialise(module, &entry, operand, replacements, &mut made)?;
+                let value = materialise(module, &entry, operand, replacements, &mut rebuilt)?;
                 instruction.set_operand(index, value.basic());
             }
         }
@@ -76,16 +76,16 @@ fn mentions<'m>(value: Value<'m>, replacements: &Replacements<'m>) -> bool {
     replacements.contains_key(&value) || parts.any(|part| mentions(part, replacements))
 }
 
-/// Rebuilds the constant `value` at the function's entry, with thread-local variables in place of shared ones.
+/// Rebuilds the constant `value` at the function's entry, with thread-local variables in place of shared variables.
 fn materialise<'m>(
     module: &'m Module,
     entry: &Builder<'m>,
     value: Value<'m>,
     replacements: &Replacements<'m>,
-    made: &mut HashMap<Value<'m>, Value<'m>>,
+    rebuilt: &mut HashMap<Value<'m>, Value<'m>>,
 ) -> Result<Value<'m>> {
-    if let Some(done) = made.get(&value) {
-        return Ok(*done);
+    if let Some(result) = rebuilt.get(&value) {
+        return Ok(*result);
     }
     if !mentions(value, replacements) {
         return Ok(value);
@@ -104,7 +104,7 @@ fn materialise<'m>(
         entry.cast(AddrSpaceCast, address, value.ty())
     } else {
         let operands: Vec<Value> = (value.operands().into_iter())
-            .map(|operand| materialise(module, entry, operand, replacements, made))
+            .map(|operand| materialise(module, entry, operand, replacements, rebuilt))
             .collect::<Result<_>>()?;
         match value.opcode() {
             Some(GetElementPtr) => {
@@ -124,6 +124,6 @@ fn materialise<'m>(
             ),
         }
     };
-    made.insert(value, result);
+    rebuilt.insert(value, result);
     Ok(result)
 }

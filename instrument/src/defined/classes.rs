@@ -5,32 +5,32 @@ use crate::ir::{Call, Instruction, Value, space, traits::*};
 use crate::reach::reach;
 use superstep_trace::probe::At;
 
-/// Returns the class of an instruction; `None` if it does not become a machine instruction (phis, pointer casts) or if
-/// probes have a separate place for it (branches, barriers, function calls, accesses to global memory).
+/// Returns the class of an instruction, or `None` if it does not become a machine instruction (phis, pointer casts) or
+/// if probes have a separate place for it (branches, barriers, function calls, accesses to global memory).
 pub fn class_of(instruction: Instruction) -> Option<At> {
     match instruction.get_opcode() {
         Add | Sub | Mul | UDiv | SDiv | URem | SRem | Shl | LShr | AShr | And | Or | Xor | ICmp => {
             Some(At::Integer)
         }
-        GetElementPtr => moves(instruction.value()).then_some(At::Integer),
+        GetElementPtr => has_variable_index(instruction.value()).then_some(At::Integer),
         FAdd | FSub | FMul | FDiv | FRem | FNeg | FCmp => Some(At::Float),
         Trunc | ZExt | SExt | FPToUI | FPToSI | UIToFP | SIToFP | FPTrunc | FPExt => {
             Some(At::Conversion)
         }
-        Load => of_memory(instruction.operand(0)),
-        Store => of_memory(instruction.operand(1)),
-        AtomicRMW | AtomicCmpXchg => of_memory(instruction.operand(0)),
-        Opcode::Call => of_operation(instruction.as_call()?),
+        Load => memory_class(instruction.operand(0)),
+        Store => memory_class(instruction.operand(1)),
+        AtomicRMW | AtomicCmpXchg => memory_class(instruction.operand(0)),
+        Opcode::Call => operation_class(instruction.as_call()?),
         _ => None,
     }
 }
 
-fn moves(address: Value) -> bool {
+fn has_variable_index(address: Value) -> bool {
     (1..address.operand_count()).any(|index| !address.operand(index).is_known())
 }
 
-/// Classifies accesses to non-global memory by address space, or else by the variable accessed.
-fn of_memory(pointer: Value) -> Option<At> {
+/// Classifies an access to non-global memory by its address space, or else by the variable accessed.
+fn memory_class(pointer: Value) -> Option<At> {
     match pointer.ty().address_space() {
         space::SHARED => Some(At::Shared),
         space::CONSTANT | space::PARAMETER => Some(At::Constant),
@@ -40,7 +40,7 @@ fn of_memory(pointer: Value) -> Option<At> {
 }
 
 fn is_local(pointer: Value) -> bool {
-    let mut leads = true;
+    let mut is_local = true;
     reach([pointer], |value| match value.opcode() {
         Some(Alloca) => Vec::new(),
         Some(GetElementPtr | BitCast | AddrSpaceCast) => {
@@ -49,15 +49,15 @@ fn is_local(pointer: Value) -> bool {
         Some(Phi) => value.operands(),
         Some(Select) => vec![value.operand(1), value.operand(2)],
         _ => {
-            leads = false;
+            is_local = false;
             Vec::new()
         }
     });
-    leads
+    is_local
 }
 
-/// Machine operations that are intrinsics in LLVM: prefixes of names after `llvm.` and after `llvm.nvvm.`. Those in the last row count as
-/// integer operations if the result is an integer.
+/// Machine operations that are intrinsics in LLVM: prefixes of names after `llvm.` and after `llvm.nvvm.`. Operations
+/// in the last row count as integer operations if the result is an integer.
 const OPERATIONS: [(At, &str, &str); 4] = [
     (At::Texture, "", "tex. tld4. suld. sust."),
     (
@@ -78,15 +78,15 @@ const OPERATIONS: [(At, &str, &str); 4] = [
     ),
 ];
 
-fn of_operation(call: Call) -> Option<At> {
+fn operation_class(call: Call) -> Option<At> {
     let name = call.function_name();
     let name = name.strip_prefix("llvm.")?;
     let machine = name.strip_prefix("nvvm.");
     if machine.is_some_and(|name| name.starts_with("fence")) {
         return None;
     }
-    let (class, ..) = OPERATIONS.iter().find(|(_, plain, of_machine)| {
-        let (name, prefixes) = machine.map_or((name, *plain), |name| (name, *of_machine));
+    let (class, ..) = OPERATIONS.iter().find(|(_, llvm, nvvm)| {
+        let (name, prefixes) = machine.map_or((name, *llvm), |name| (name, *nvvm));
         let mut prefixes = prefixes.split_whitespace();
         prefixes.any(|prefix| name.starts_with(prefix))
     })?;

@@ -1,4 +1,4 @@
-//! Inserts a probe's handler calls, and the fields of its sites.
+//! Inserts the calls to a probe's handlers, and the fields of its sites.
 
 use super::places::{Place, Subject};
 use super::runs::{self, RESERVE};
@@ -77,12 +77,12 @@ impl<'m> FunctionProbe<'_, 'm> {
     fn insert(&self, context: Option<&Context<'m>>) {
         let module = self.module;
         let (pointer, i32t) = (Type::pointer(0), Type::int(32));
-        // Collects the returns before inserting code.
+        // Collect the returns before inserting code.
         let returns: Vec<Instruction> = (self.function.get_basic_blocks().into_iter())
             .filter_map(|block| block.get_terminator())
             .filter(|end| end.get_opcode() == Return)
             .collect();
-        // Collects the readers of replaced values before inserting code that reads the old values.
+        // Collect the readers of replaced values before inserting code that reads the old values.
         let readers: Vec<Vec<Instruction>> = (self.places.iter())
             .map(|place| match place.subject {
                 Subject::Value(value) => value.using_instructions(),
@@ -93,9 +93,10 @@ impl<'m> FunctionProbe<'_, 'm> {
         let bytes = self.spec.fields_bytes();
         let fields: Vec<Option<Value>> = (self.places.iter())
             .map(|place| {
-                let of_warp = self.spec.points[place.site.point as usize].once_per == OncePer::Warp;
-                let elsewhere = of_warp && (!self.cuda || self.spec.fields_in == FieldsIn::Memory);
-                (bytes > 0 && !elsewhere).then(|| {
+                let point = &self.spec.points[place.site.point as usize];
+                let per_warp = point.once_per == OncePer::Warp;
+                let in_memory = per_warp && (!self.cuda || self.spec.fields_in == FieldsIn::Memory);
+                (bytes > 0 && !in_memory).then(|| {
                     let memory = entry.alloca(Type::int(8).array(bytes as usize));
                     memory.set_alignment_bytes(8);
                     memory.value()
@@ -113,7 +114,7 @@ impl<'m> FunctionProbe<'_, 'm> {
         let site = |index: usize| i32t.constant(u64::from(self.first_site) + index as u64);
         let mut log = (pointer.null(), 0..0);
         for (index, (place, memory)) in self.places.iter().zip(&fields).enumerate() {
-            if !self.cuda && runs::takes_part(self.spec, place) {
+            if !self.cuda && runs::can_be_in_run(self.spec, place) {
                 self.log(place, u64::from(self.first_site) + index as u64, &mut log);
                 continue;
             }
@@ -132,7 +133,8 @@ impl<'m> FunctionProbe<'_, 'm> {
         }
     }
 
-    /// Logs a place's payload. `log` holds the address of the current entry's payloads and the numbers of those still to come.
+    /// Logs a place's payload. `log` is the address of the current entry's payloads and the indices of those not yet
+    /// written.
     fn log(&self, place: &Place<'m>, site: u64, log: &mut (Value<'m>, Range<u64>)) {
         let builder = Builder::before(place.anchor);
         let (payload, _) = self.subject(&builder, place);
@@ -145,9 +147,9 @@ impl<'m> FunctionProbe<'_, 'm> {
             let reserved = builder.call_named(self.module, RESERVE, pointer, &[head, words]);
             *log = (reserved.value(), 0..count);
         }
-        let (payloads, left) = log;
-        if let Some(number) = left.next() {
-            builder.store(payload, builder.offset(*payloads, 8 * number));
+        let (payloads, remaining) = log;
+        if let Some(index) = remaining.next() {
+            builder.store(payload, builder.offset(*payloads, 8 * index));
         }
     }
 

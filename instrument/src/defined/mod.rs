@@ -1,6 +1,7 @@
-//! User-defined probes: inserts calls to their handlers at the places that they name. The handler's bitcode has functions
-//! with fixed names and types, which the build generates around the user's code. Fields are in the stack frame of the
-//! function that contains the site, so they are mostly in registers; they are written to memory at each return.
+//! User-defined probes: inserts calls to their handlers at the places that the probes name. A handler's bitcode has
+//! functions with fixed names and types, which the build generates around the user's code. Fields are in the stack
+//! frame of the function that contains the site, so they are usually in registers; they are written to memory at each
+//! return.
 
 mod classes;
 mod insert;
@@ -20,8 +21,8 @@ use superstep_trace::probe::{At, KernelSlots};
 use superstep_trace::{DefinedProbe, ProbeSpec};
 
 /// Maximum number of handler calls that are inlined into a function; with more, ptxas takes too long.
-const INLINED_CALLS: usize = 256;
-/// Function that the CPU runtime calls for the lanes of a warp that reached a place together.
+const MAX_INLINED_CALLS: usize = 256;
+/// Function that the CPU runtime calls for the lanes of a warp that have reached a place together.
 pub const GROUP: &str = "superstep_group";
 
 pub fn insert(
@@ -32,7 +33,7 @@ pub fn insert(
     cuda: bool,
 ) -> Result<DefinedProbe> {
     if (spec.points.iter()).any(|point| point.at.contains(&At::Branch)) {
-        // Code generation turns a switch into conditional branches, at which the probe is called.
+        // Code generation turns a switch into conditional branches, and the probe is called at each of them.
         let passes = "function(lower-switch)";
         module.run_passes("dropping unreachable functions", passes, machine)?;
     }
@@ -65,14 +66,14 @@ pub fn insert(
 
 pub fn finish(module: &mut Module, handler: &Path, machine: &Machine) -> Result<()> {
     let is_handler = |name: &str| name.starts_with("superstep_");
-    link_handler(module, handler, INLINED_CALLS, is_handler).context(
+    link_handler(module, handler, MAX_INLINED_CALLS, is_handler).context(
         "the probe's handler and the program define the same names; rename those in the handler",
     )?;
     let passes = "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce";
     module.run_passes("linking the probe's handler", passes, machine)
 }
 
-/// Returns, for each kernel, the range of slots that it and its callees can reach.
+/// Returns the range of slots that each kernel can reach, directly or through its callees.
 fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, KernelSlots> {
     let functions: Vec<Function> = places.iter().map(|place| place.function()).collect();
     let slots_of = |kernel| {
@@ -92,7 +93,7 @@ fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, K
 
 fn reached_from<'m>(module: &'m Module, kernel: Function<'m>) -> HashSet<Function<'m>> {
     reach([kernel], |function| {
-        // An indirect call may have any callee.
+        // An indirect call may reach any function.
         if function.calls().any(|call| call.is_indirect()) {
             let mut callees = module.defined_functions();
             callees.retain(|f| !f.is_kernel());

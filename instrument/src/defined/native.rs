@@ -1,20 +1,21 @@
 //! Keeps a copy of each kernel without the probe, for launches at native speed.
 
 use super::reached_from;
-use crate::context::leading_to;
+use crate::context::with_callers;
 use crate::ir::{Function, Linkage, Module, duplicate, traits::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use superstep_trace::probe::{KernelSlots, NATIVE_SUFFIX};
 
 /// Copies each kernel that reaches one of the probe's places, with the device functions between it and the places, and
-/// records that in `kernels`. A kernel with indirect calls is not copied, because their callees have the probe.
+/// records in `kernels` that it has a copy. A kernel with indirect calls is not copied, because their callees have the
+/// probe.
 pub fn keep<'m>(
     module: &'m Module,
     kernels: &mut BTreeMap<String, KernelSlots>,
     probed: &HashSet<Function<'m>>,
 ) {
-    let leading = leading_to(probed.clone());
-    let mut wanted: HashSet<Function> = HashSet::new();
+    let leads_to_place = with_callers(probed.clone());
+    let mut to_copy: HashSet<Function> = HashSet::new();
     for kernel in module.defined_functions() {
         let Some(slots) = kernels.get_mut(&kernel.name()).filter(|s| s.count > 0) else {
             continue;
@@ -23,12 +24,12 @@ pub fn keep<'m>(
         let mut calls = reached.iter().flat_map(|function| function.calls());
         if !calls.any(|call| call.is_indirect()) {
             slots.native = true;
-            wanted.extend(reached.intersection(&leading));
+            to_copy.extend(reached.intersection(&leads_to_place));
         }
     }
     let mut copies: HashMap<Function, Function> = HashMap::new();
     for function in module.defined_functions() {
-        if wanted.contains(&function) {
+        if to_copy.contains(&function) {
             let name = format!("{}{NATIVE_SUFFIX}", function.name());
             let (copy, _) = duplicate(function, module, &name);
             if function.is_kernel() {

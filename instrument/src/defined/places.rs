@@ -1,11 +1,11 @@
 //! Finds a probe's places.
 
 use super::classes::class_of;
-use crate::context::{Rebuilt, now};
+use crate::context::{Rebuilt, current};
 use crate::ir::{
     Block, Function, Instruction, LLVMOpcode, Module, Opcode::*, Type, Value, traits::*,
 };
-use crate::sites::{self, MAXIMUM_SITES, SiteOptions, TracedOperation};
+use crate::sites::{self, MAX_SITES, SiteOptions, TracedOperation};
 use crate::space::Analysis;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
@@ -34,11 +34,11 @@ impl<'m> Place<'m> {
     }
 
     pub fn follow(&mut self, rebuilt: &Rebuilt<'m>) {
-        self.anchor = now(self.anchor, rebuilt);
+        self.anchor = current(self.anchor, rebuilt);
         match &mut self.subject {
             Subject::Place | Subject::Condition => {}
             Subject::Value(instruction) | Subject::Access(TracedOperation { instruction, .. }) => {
-                *instruction = now(*instruction, rebuilt);
+                *instruction = current(*instruction, rebuilt);
             }
         }
     }
@@ -76,9 +76,9 @@ pub fn find<'m>(
             places: &mut places,
         }
         .walk();
-        if places.len() > MAXIMUM_SITES {
+        if places.len() > MAX_SITES {
             bail!(
-                "the module has more than {MAXIMUM_SITES} places for this probe; name fewer kernels or places in the probe, or split the file"
+                "the module has more than {MAX_SITES} places for this probe; name fewer kernels or places in the probe, or split the file"
             );
         }
     }
@@ -127,17 +127,17 @@ impl<'m> Finder<'_, 'm> {
     fn instruction(&mut self, instruction: Instruction<'m>, successors: &[u32]) {
         let operation = instruction.get_opcode();
         let code: LLVMOpcode = operation.into();
-        let plain = |_: &mut PointSite| {};
+        let no_details = |_: &mut PointSite| {};
         if operation == Br && instruction.operand_count() == 3 {
             self.add(At::Branch, instruction, Subject::Condition, |site| {
                 site.successors = successors.to_vec();
             });
         } else if operation == Return && self.function.is_kernel() {
-            self.add(At::KernelExit, instruction, Subject::Place, plain);
+            self.add(At::KernelExit, instruction, Subject::Place, no_details);
         } else if let Some(call) = instruction.as_call() {
             let name = call.function_name();
             if name.starts_with("llvm.nvvm.bar") && !name.contains("warp") {
-                self.add(At::Barrier, instruction, Subject::Place, plain);
+                self.add(At::Barrier, instruction, Subject::Place, no_details);
             } else if call.defined_function().is_some() {
                 self.add(At::Call, instruction, Subject::Place, |site| {
                     site.what = display_name(&name);
@@ -176,9 +176,9 @@ impl<'m> Finder<'_, 'm> {
     fn add(
         &mut self,
         at: At,
-        described: Instruction<'m>,
+        instruction: Instruction<'m>,
         subject: Subject<'m>,
-        more: impl Fn(&mut PointSite),
+        add_details: impl Fn(&mut PointSite),
     ) {
         for (index, point) in self.spec.points.iter().enumerate() {
             if !point.at.contains(&at) {
@@ -186,8 +186,8 @@ impl<'m> Finder<'_, 'm> {
             }
             // A value exists only after its instruction.
             let after = point.when == When::After && at.is_memory() || at.has_value();
-            let next = after.then(|| described.next()).flatten();
-            let location = described.location();
+            let next = after.then(|| instruction.next()).flatten();
+            let location = instruction.location();
             let mut site = PointSite {
                 point: index as u32,
                 at,
@@ -195,34 +195,35 @@ impl<'m> Finder<'_, 'm> {
                 file: location.file,
                 line: location.line,
                 column: location.column,
-                what: operation_name(described),
-                block: self.numbers[&described.parent_block()],
+                what: operation_name(instruction),
+                block: self.numbers[&instruction.parent_block()],
                 operation: 0,
                 width: 0,
                 successors: Vec::new(),
                 lines: None,
                 followers: 0,
             };
-            more(&mut site);
+            add_details(&mut site);
             self.places.push(Place {
                 site,
-                anchor: next.unwrap_or(described),
+                anchor: next.unwrap_or(instruction),
                 subject,
             });
         }
     }
 }
 
-/// Returns the lowest and highest source line of a block, in the file of its first instruction with a line.
+/// Returns the file of a block's first instruction with a source line, and the block's lowest and highest lines in that
+/// file.
 fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
-    let mut places = instructions.iter().map(|i| i.location());
-    let Some(first) = places.find(|place| place.line > 0) else {
+    let mut locations = instructions.iter().map(|i| i.location());
+    let Some(first) = locations.find(|location| location.line > 0) else {
         return (String::new(), None);
     };
     let (mut low, mut high) = (first.line, first.line);
-    for place in places.filter(|place| place.line > 0 && place.file == first.file) {
-        low = low.min(place.line);
-        high = high.max(place.line);
+    for location in locations.filter(|it| it.line > 0 && it.file == first.file) {
+        low = low.min(location.line);
+        high = high.max(location.line);
     }
     (first.file, Some((low, high)))
 }

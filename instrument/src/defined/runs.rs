@@ -1,7 +1,7 @@
 //! Groups log entries (CPU backend). If a handler runs once per warp, each lane writes a log
-//! (`probes/include/superstep/probe.h`). Consecutive places between which no other lane can run form a *run*: one entry with
-//! the site of the first place, and a payload for each place. Lanes that reach the first place together reach all of them
-//! together, so the runtime compares and groups lanes only once per run.
+//! (`probes/include/superstep/probe.h`). Consecutive places between which no other lane can run form a *run*, which has
+//! one entry with the site of the first place, and a payload for each place. Lanes that reach the first place together
+//! reach all places together, so the runtime compares and groups lanes only once per run.
 
 use super::places::{Place, Subject};
 use crate::ir::{Block, Instruction, traits::*};
@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::OncePer;
 
-/// Maximum number of places in a run: the entry, with its head, must fit into a thread's initial log.
+/// Maximum number of places in a run: the entry, including its head, must fit into a thread's initial log.
 const MAX_PLACES: usize = 62;
-/// Function `u64 *(u64 head, u32 words)`: reserves an entry and returns its payloads' address.
+/// Function `u64 *(u64 head, u32 words)`, which reserves an entry and returns the address of its payloads.
 pub const RESERVE: &str = "__superstep_probe_reserve";
 
 /// Whether a place can be part of a run. An access cannot: its guard and width may be known only at run time.
-pub fn takes_part(spec: &ProbeSpec, place: &Place) -> bool {
+pub fn can_be_in_run(spec: &ProbeSpec, place: &Place) -> bool {
     spec.points[place.site.point as usize].once_per == OncePer::Warp
         && !matches!(place.subject, Subject::Access(_))
 }
@@ -35,9 +35,9 @@ fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
         // Entries would overlap, so each place logs separately.
         return;
     }
-    let runs = places.chunk_by_mut(|one, next| {
-        let between = || instructions[at(one)..at(next)].iter().copied();
-        takes_part(spec, one) && takes_part(spec, next) && !between().any(lets_others_run)
+    let runs = places.chunk_by_mut(|place, next| {
+        let between = || instructions[at(place)..at(next)].iter().copied();
+        can_be_in_run(spec, place) && can_be_in_run(spec, next) && !between().any(may_yield)
     });
     for run in runs.flat_map(|run| run.chunks_mut(MAX_PLACES)) {
         run[0].site.followers = run.len() as u32 - 1;
@@ -45,12 +45,12 @@ fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
 }
 
 /// Whether other lanes may run, or the same thread may log, during an instruction.
-fn lets_others_run(instruction: Instruction) -> bool {
+fn may_yield(instruction: Instruction) -> bool {
     let Some(call) = instruction.as_call() else {
         return false;
     };
     call.get_called_fn_value().is_none_or(|callee| {
-        // Barriers and warp operations are convergent; so are reads of special registers, which do not wait.
+        // Barriers and warp operations are convergent, as are reads of special registers, which do not wait.
         let name = callee.name();
         let is_operation = name.starts_with("llvm.nvvm.") && !name.contains(".read.ptx.sreg.");
         !callee.is_intrinsic() || is_operation && callee.has_attribute("convergent")

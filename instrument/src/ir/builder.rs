@@ -10,38 +10,39 @@ use inkwell::values::BasicMetadataValueEnum;
 
 pub struct Builder<'m> {
     position: Position<'m>,
-    place: Place<'m>,
+    point: InsertPoint<'m>,
 }
 
 #[derive(Clone, Copy)]
-enum Place<'m> {
+enum InsertPoint<'m> {
     Before(Instruction<'m>),
     AtEnd(Block<'m>),
     AtEndFor(Block<'m>, Instruction<'m>),
 }
 
-/// Unwraps a result from inkwell, which fails only for builders without a position or operands of the wrong type.
+/// Unwraps a result from inkwell, which is an error only for a builder without a position, or operands of the wrong
+/// type.
 fn built<T>(result: Result<T, BuilderError>) -> T {
     result.unwrap_or_else(|error| panic!("failed to build an instruction: {error}"))
 }
 
 impl<'m> Builder<'m> {
-    fn new(place: Place<'m>) -> Self {
+    fn new(point: InsertPoint<'m>) -> Self {
         let position = context().create_builder();
-        Builder { position, place }
+        Builder { position, point }
     }
 
     pub fn before(instruction: impl InstructionExt<'m>) -> Self {
-        Self::new(Place::Before(instruction.instruction()))
+        Self::new(InsertPoint::Before(instruction.instruction()))
     }
 
     pub fn at_end(block: Block<'m>) -> Self {
-        Self::new(Place::AtEnd(block))
+        Self::new(InsertPoint::AtEnd(block))
     }
 
     /// Builds at the end of `block`, with the source position of `instruction`.
     pub fn at_end_for(block: Block<'m>, instruction: Instruction<'m>) -> Self {
-        Self::new(Place::AtEndFor(block, instruction))
+        Self::new(InsertPoint::AtEndFor(block, instruction))
     }
 
     pub fn at_entry(function: Function<'m>) -> Self {
@@ -51,15 +52,15 @@ impl<'m> Builder<'m> {
         Self::before(first.expect("the function has a body"))
     }
 
-    /// Repositions inkwell's builder, because its place may have been moved or erased.
+    /// Repositions inkwell's builder, because the code at its position may have been moved or erased.
     fn at(&self) -> &Position<'m> {
-        match self.place {
-            Place::Before(instruction) => {
+        match self.point {
+            InsertPoint::Before(instruction) => {
                 instruction.parent_block();
                 self.position.position_before(&instruction);
             }
-            Place::AtEnd(block) => self.position.position_at_end(block),
-            Place::AtEndFor(block, instruction) => {
+            InsertPoint::AtEnd(block) => self.position.position_at_end(block),
+            InsertPoint::AtEndFor(block, instruction) => {
                 self.position.position_at_end(block);
                 match instruction.get_debug_location() {
                     Some(location) => self.position.set_current_debug_location(location),
@@ -87,7 +88,7 @@ impl<'m> Builder<'m> {
         built(at.build_indirect_call(signature, callee, &arguments, ""))
     }
 
-    /// Calls the function `name`, which is declared with the arguments' types if necessary.
+    /// Calls the function `name`, declaring it with the arguments' types if necessary.
     pub fn call_named(
         &self,
         module: &'m Module,
@@ -243,8 +244,8 @@ impl<'m> Builder<'m> {
         assert_eq!(then.ty(), otherwise.ty());
         let (at, then, otherwise) = (self.at(), then.basic(), otherwise.basic());
         match condition {
-            Value::VectorValue(which) => built(at.build_select(which, then, otherwise, "")).value(),
-            which => built(at.build_select(which.into_int_value(), then, otherwise, "")).value(),
+            Value::VectorValue(mask) => built(at.build_select(mask, then, otherwise, "")).value(),
+            bit => built(at.build_select(bit.into_int_value(), then, otherwise, "")).value(),
         }
     }
 
@@ -263,8 +264,8 @@ impl<'m> Builder<'m> {
     }
 
     pub fn alloca(&self, ty: Type) -> Instruction<'m> {
-        let place = built(self.at().build_alloca(ty.basic(), ""));
-        place.as_instruction().expect("an alloca")
+        let address = built(self.at().build_alloca(ty.basic(), ""));
+        address.as_instruction().expect("an alloca")
     }
 
     pub fn branch_if(&self, condition: Value<'m>, then: Block<'m>, otherwise: Block<'m>) {

@@ -1,4 +1,4 @@
-//! Copies functions, which LLVM's C API cannot do.
+//! Copies functions, because LLVM's C API cannot.
 
 use super::traits::*;
 use super::{Block, Builder, Function, Instruction, Module, Opcode, Value, ext};
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 pub type Copies<'m> = HashMap<Value<'m>, Value<'m>>;
 
-/// Copies a function under another name, with internal linkage, and returns the copy and the copies of its values. The copy has the
-/// original's attributes but no subprogram; its instructions keep their source positions.
+/// Copies a function under another name, with internal linkage, and returns the copy and the copies of its values. The
+/// copy has the original's attributes but no subprogram; its instructions keep their source positions.
 pub fn duplicate<'m>(
     function: Function<'m>,
     module: &'m Module,
@@ -23,23 +23,23 @@ pub fn duplicate<'m>(
     (copy, values)
 }
 
-/// Adds copies of `blocks`, which only branch to each other, to `function`. `values` maps values that are defined elsewhere to their copies;
-/// the blocks' instructions are added to it. Instructions for which `left_out` holds are not copied: `values` must have a substitute for
-/// each, and the caller must add missing terminators.
+/// Adds copies of `blocks`, which branch only to each other, to `function`. `values` maps values that are defined
+/// elsewhere to their copies; the blocks' instructions are added to it. Instructions for which `is_omitted` is true are
+/// not copied: `values` must have a substitute for each, and the caller must add missing terminators.
 pub fn append_copies<'m>(
     function: Function<'m>,
     blocks: &[Block<'m>],
     values: &mut Copies<'m>,
-    left_out: &dyn Fn(Instruction<'m>) -> bool,
+    is_omitted: &dyn Fn(Instruction<'m>) -> bool,
 ) -> HashMap<Block<'m>, Block<'m>> {
     let copies = blocks.iter();
     let copies: HashMap<Block, Block> = copies
         .map(|block| (*block, function.append_block(&block.name())))
         .collect();
-    let mut made = Vec::new();
+    let mut pairs = Vec::new();
     for block in blocks {
         let builder = Builder::at_end(copies[block]);
-        for original in block.get_instructions().filter(|it| !left_out(*it)) {
+        for original in block.get_instructions().filter(|it| !is_omitted(*it)) {
             // The incoming blocks of a phi cannot be changed, so `connect` fills in a new one.
             let copy = if original.get_opcode() == Opcode::Phi {
                 builder.phi(original.ty())
@@ -47,10 +47,10 @@ pub fn append_copies<'m>(
                 builder.repeat(original)
             };
             values.insert(original.value(), copy.value());
-            made.push((original, copy));
+            pairs.push((original, copy));
         }
     }
-    for (original, copy) in made {
+    for (original, copy) in pairs {
         connect(original, copy, values, &copies);
     }
     copies

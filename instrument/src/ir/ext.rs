@@ -1,7 +1,7 @@
 //! LLVM functions that inkwell lacks. No other file in this crate calls LLVM directly.
 //!
-//! All functions take and return inkwell's handles. The rules that keep these valid are at the top of [`super`]; `SAFETY` comments
-//! refer to them by name.
+//! All functions accept and return inkwell's handles. The rules that keep these valid are at the top of [`super`];
+//! `SAFETY` comments refer to them by name.
 
 use super::traits::*;
 use super::{Block, Function, Instruction, Location, Module, Opcode, Type, Value, Variable};
@@ -47,7 +47,7 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
             .then(|| unsafe { GlobalValue::new(self.as_value_ref()) })
     }
 
-    /// Returns a parameter's function and index.
+    /// Returns the function and index of a parameter.
     fn as_parameter(&self) -> Option<(Function<'m>, u32)> {
         let is_parameter = self.kind() == ValueKind::LLVMArgumentValueKind;
         // SAFETY: the kind was just checked; a parameter always belongs to a function.
@@ -75,8 +75,8 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
         let old = self.as_any_value_enum();
         assert!(old != new && old.get_type() == new.get_type());
         assert!(old.as_instruction().is_some() || old.as_parameter().is_some());
-        // SAFETY: two different values in *one module* with the same type (asserted). Only instructions and metadata use an
-        // instruction or a parameter (asserted), so this frees nothing that is *alive*.
+        // SAFETY: two different values in *one module* with the same type (asserted). Only instructions and metadata
+        // use an instruction or a parameter (asserted), so this frees nothing that is *alive*.
         unsafe { LLVMReplaceAllUsesWith(old.as_value_ref(), new.as_value_ref()) }
     }
 
@@ -98,9 +98,9 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
     /// Returns the alignment of a global variable, a stack variable or an access.
     fn alignment_bytes(&self) -> u32 {
         use Opcode::*;
-        let accesses = [Alloca, Load, Store, AtomicRMW, AtomicCmpXchg];
-        let has_one = self.opcode().is_some_and(|it| accesses.contains(&it));
-        assert!(has_one || self.as_variable().is_some());
+        let aligned = [Alloca, Load, Store, AtomicRMW, AtomicCmpXchg];
+        let is_aligned = self.opcode().is_some_and(|it| aligned.contains(&it));
+        assert!(is_aligned || self.as_variable().is_some());
         // SAFETY: the value has an alignment (asserted).
         unsafe { LLVMGetAlignment(self.as_value_ref()) }
     }
@@ -129,7 +129,7 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
 
 impl<'m, T: AnyValue<'m>> RawExt<'m> for T {}
 
-/// Returns operand `index`; `None` if it is a block, metadata, or missing (such as a function's personality).
+/// Returns operand `index`, or `None` if it is a block, metadata, or missing (such as a function's personality).
 pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
     let count = value.operand_count();
     assert!(index < count, "operand {index} of {count}");
@@ -139,14 +139,14 @@ pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
         let is_value = !operand.is_null()
             && match LLVMGetTypeKind(LLVMTypeOf(operand)) {
                 LLVMLabelTypeKind | LLVMMetadataTypeKind => false,
-                kind => lacking(kind).is_none(),
+                kind => unsupported_kind(kind).is_none(),
             };
         is_value.then(|| AnyValueEnum::new(operand))
     }
 }
 
-/// Returns the name of a type that inkwell does not support, and on whose values it would panic.
-fn lacking(kind: LLVMTypeKind) -> Option<&'static str> {
+/// Returns the name of a kind of type that inkwell does not support: it would panic on a value of that type.
+fn unsupported_kind(kind: LLVMTypeKind) -> Option<&'static str> {
     match kind {
         LLVMTokenTypeKind => Some("token"),
         LLVMTargetExtTypeKind => Some("target"),
@@ -155,7 +155,7 @@ fn lacking(kind: LLVMTypeKind) -> Option<&'static str> {
     }
 }
 
-/// Returns the type of a value in `function` that inkwell does not support.
+/// Returns the name of a type in `function` that inkwell does not support, or `None` if it supports all.
 pub fn unsupported_type(function: Function) -> Option<&'static str> {
     let raw = function.as_value_ref();
     let instructions = function.get_basic_block_iter();
@@ -164,7 +164,7 @@ pub fn unsupported_type(function: Function) -> Option<&'static str> {
     unsafe {
         let parameters = (0..function.count_params()).map(|index| LLVMGetParam(raw, index));
         let mut values = parameters.chain(instructions.map(|it| it.as_value_ref()));
-        values.find_map(|value| lacking(LLVMGetTypeKind(LLVMTypeOf(value))))
+        values.find_map(|value| unsupported_kind(LLVMGetTypeKind(LLVMTypeOf(value))))
     }
 }
 
@@ -184,7 +184,7 @@ pub fn set_successor<'m>(terminator: Instruction<'m>, index: u32, block: Block<'
     unsafe { LLVMSetSuccessor(terminator.as_value_ref(), index, block.as_mut_ptr()) }
 }
 
-/// Extends the lifetime of a type to that of its context.
+/// Extends the lifetime of a type to the lifetime of its context.
 pub fn in_context<'m>(ty: &impl AnyType<'m>) -> Type {
     // SAFETY: a type of the thread's context, which is never freed.
     unsafe { AnyTypeEnum::new(ty.as_type_ref()) }
@@ -197,12 +197,12 @@ pub fn address_space(pointer: inkwell::types::PointerType) -> u32 {
 }
 
 pub fn undef(ty: BasicTypeEnum) -> Value<'static> {
-    // SAFETY: every type has such a value, which belongs to the context.
+    // SAFETY: every type has an undefined value, which belongs to the context.
     unsafe { AnyValueEnum::new(LLVMGetUndef(ty.as_type_ref())) }
 }
 
 pub fn poison(ty: BasicTypeEnum) -> Value<'static> {
-    // SAFETY: every type has such a value, which belongs to the context.
+    // SAFETY: every type has a poison value, which belongs to the context.
     unsafe { AnyValueEnum::new(LLVMGetPoison(ty.as_type_ref())) }
 }
 
@@ -213,10 +213,10 @@ pub fn offset<'m>(
     bytes: inkwell::values::IntValue<'m>,
 ) -> PointerValue<'m> {
     let byte = super::context().i8_type();
-    // SAFETY: one index into bytes. An address outside the object, which inkwell warns about, is undefined behaviour in the
-    // compiled program, not here.
+    // SAFETY: one index into bytes. An address outside the object, which inkwell warns about, is undefined behaviour in
+    // the compiled program, not here.
     let built = unsafe { builder.build_in_bounds_gep(byte, pointer, &[bytes], "") };
-    built.expect("a builder with a place")
+    built.expect("a builder with a position")
 }
 
 pub fn gep_like<'m>(builder: &Builder<'m>, like: Value<'m>, operands: &[Value<'m>]) -> Value<'m> {
@@ -247,27 +247,27 @@ pub fn clear_comdat(global: Variable) {
 }
 
 /// Returns the positions of an instruction and the calls through which it was inlined, innermost first.
-pub fn source_places(instruction: Instruction) -> Vec<Location> {
+pub fn source_locations(instruction: Instruction) -> Vec<Location> {
     let Some(location) = instruction.get_debug_location() else {
         return Vec::new();
     };
-    let mut place = location.as_mut_ptr();
+    let mut location = location.as_mut_ptr();
     let mut found = Vec::new();
-    while !place.is_null() {
-        // SAFETY: a debug location has a scope, and an inlining location or null; a scope has a file or null; the name of a
-        // file is NUL-terminated and copied immediately.
+    while !location.is_null() {
+        // SAFETY: a debug location has a scope, and an inlining location or null; a scope has a file or null; the name
+        // of a file is NUL-terminated and copied immediately.
         unsafe {
-            let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(place));
+            let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
             let mut name = c"";
             if !file.is_null() {
                 name = CStr::from_ptr(LLVMDIFileGetFilename(file, &mut 0));
             }
             found.push(Location {
                 file: name.to_string_lossy().trim_start_matches("./").to_owned(),
-                line: LLVMDILocationGetLine(place),
-                column: LLVMDILocationGetColumn(place),
+                line: LLVMDILocationGetLine(location),
+                column: LLVMDILocationGetColumn(location),
             });
-            place = LLVMDILocationGetInlinedAt(place);
+            location = LLVMDILocationGetInlinedAt(location);
         }
     }
     found
@@ -279,10 +279,10 @@ pub fn discard_names() {
     unsafe { LLVMContextSetDiscardValueNames(super::context().raw(), 1) }
 }
 
-/// Sets, for all modules in this process, whether libdevice rounds single-precision square roots correctly
-/// (`__CUDA_PREC_SQRT`).
-pub fn round_roots(exactly: bool) {
-    let value = match exactly {
+/// Sets whether libdevice rounds single-precision square roots correctly (`__CUDA_PREC_SQRT`), for all modules in this
+/// process.
+pub fn round_roots(correctly: bool) {
+    let value = match correctly {
         true => c"-nvvm-reflect-add=__CUDA_PREC_SQRT=1",
         false => c"-nvvm-reflect-add=__CUDA_PREC_SQRT=0",
     };
@@ -306,8 +306,8 @@ pub fn copy_flag(module: &inkwell::module::Module, model: &inkwell::module::Modu
             && key.into_metadata_value().get_string_value() == Some(name.as_bytes());
         if let Some(value) = model.get_flag(name).filter(|_| is_wanted) {
             let (flag, value) = (flag.as_value_ref(), value.as_value_ref());
-            // SAFETY: a node with three operands, the last of which is the flag's value, and another such value in the same
-            // context.
+            // SAFETY: a node with three operands, the last of which is the flag's value, and another flag's value in
+            // the same context.
             unsafe { LLVMReplaceMDNodeOperandWith(flag, 2, LLVMValueAsMetadata(value)) }
         }
     }
@@ -322,15 +322,15 @@ thread_local! {
     static LAST_ERROR: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Stores errors in `context` for [`link`], and prints warnings to standard error, as LLVM does. By default, LLVM ends the
+/// Stores errors in `context` for [`link`], and prints warnings to standard error, like LLVM. By default, LLVM ends the
 /// process on an error.
 pub fn keep_errors(context: &Context) {
     extern "C" fn handle(diagnostic: LLVMDiagnosticInfoRef, _: *mut c_void) {
         // SAFETY: the diagnostic is valid; its description is NUL-terminated, owned by the caller, and freed once.
         let (severity, text) = unsafe {
-            let lent = LLVMGetDiagInfoDescription(diagnostic);
-            let text = CStr::from_ptr(lent).to_string_lossy().into_owned();
-            LLVMDisposeMessage(lent);
+            let description = LLVMGetDiagInfoDescription(diagnostic);
+            let text = CStr::from_ptr(description).to_string_lossy().into_owned();
+            LLVMDisposeMessage(description);
             (LLVMGetDiagInfoSeverity(diagnostic), text)
         };
         match severity {
@@ -343,7 +343,8 @@ pub fn keep_errors(context: &Context) {
     unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(handle), std::ptr::null_mut()) }
 }
 
-/// Links `other`, compiled from `unit`, into `module`. inkwell's own function leaves a handler installed that writes to a dead stack frame.
+/// Links `other`, compiled from `unit`, into `module`. Replaces inkwell's function, which leaves behind a diagnostic
+/// handler that writes to a dead stack frame.
 pub fn link(
     module: &mut inkwell::module::Module,
     other: inkwell::module::Module,

@@ -25,8 +25,8 @@ extension! {
             terminator.map_or_else(Vec::new, ext::successors)
         }
 
-        /// Moves the instructions after `instruction` in this block into a new block, and branches there. No phi may refer
-        /// to this block.
+        /// Moves the instructions after `instruction` in this block into a new block, and branches there. No phi may
+        /// refer to this block.
         fn split_after(self, instruction: Instruction<'m>) {
             assert_eq!(instruction.parent_block(), self);
             let function = instruction.parent_function();
@@ -38,8 +38,8 @@ extension! {
             Builder::at_end(self).branch(rest);
         }
 
-        /// Moves the instructions before `instruction` in this block into a new block, which replaces this one as a branch
-        /// target. Callers must terminate the new block.
+        /// Moves the instructions before `instruction` in this block into a new block, which replaces this block as a
+        /// branch target. The caller must terminate the new block.
         fn split_before(self, instruction: Instruction<'m>) -> Block<'m> {
             assert_eq!(instruction.parent_block(), self);
             let function = instruction.parent_function();
@@ -98,13 +98,13 @@ macro_rules! attributed {
         impl Attributed for $type<'_> {
             fn all_attributes(self) -> Vec<(AttributeLoc, Attribute)> {
                 let parameters = (0..self.$count()).map(AttributeLoc::Param);
-                let places = parameters.chain([AttributeLoc::Return, AttributeLoc::Function]);
-                let at = |place| {
-                    self.attributes(place)
+                let positions = parameters.chain([AttributeLoc::Return, AttributeLoc::Function]);
+                let at = |position| {
+                    self.attributes(position)
                         .into_iter()
-                        .map(move |it| (place, it))
+                        .map(move |it| (position, it))
                 };
-                places.flat_map(at).collect()
+                positions.flat_map(at).collect()
             }
 
             fn set_attribute(self, name: &str) {
@@ -123,14 +123,14 @@ macro_rules! attributed {
             }
 
             fn has_attribute(self, name: &str) -> bool {
-                let place = AttributeLoc::Function;
-                self.get_enum_attribute(place, attribute_kind(name))
+                let position = AttributeLoc::Function;
+                self.get_enum_attribute(position, attribute_kind(name))
                     .is_some()
             }
 
             fn remove_attribute(self, name: &str) {
-                for (place, _) in self.all_attributes() {
-                    self.remove_enum_attribute(place, attribute_kind(name));
+                for (position, _) in self.all_attributes() {
+                    self.remove_enum_attribute(position, attribute_kind(name));
                 }
             }
 
@@ -177,7 +177,7 @@ extension! {
             instructions.filter_map(|i| Call::try_from(i).ok())
         }
 
-        /// Returns the defined functions that this one calls, once for each call.
+        /// Returns the defined functions that this function calls, once for each call.
         fn callees(self) -> Vec<Function<'m>> {
             self.calls().filter_map(Call::defined_function).collect()
         }
@@ -205,8 +205,8 @@ extension! {
             context().append_basic_block(self, name)
         }
 
-        /// Moves the body, names, attributes and debug information to `target`, whose parameters begin with those of `self`,
-        /// and replaces `self` with `target`.
+        /// Moves the body, names, attributes and debug information to `target`, whose parameters begin with those of
+        /// `self`, and replaces `self` with `target`.
         fn move_body_to(self, module: &'m Module, target: Function<'m>) {
             for block in self.get_basic_blocks() {
                 block.remove_from_function().expect("a block in a function");
@@ -230,8 +230,8 @@ extension! {
 
         /// Copies attributes, calling convention and linkage to `target`, whose parameters begin with those of `self`.
         fn copy_properties_to(self, target: Function<'m>) {
-            for (place, attribute) in self.all_attributes() {
-                target.add_attribute(place, attribute);
+            for (position, attribute) in self.all_attributes() {
+                target.add_attribute(position, attribute);
             }
             target.set_call_conventions(self.get_call_conventions());
             target.set_linkage(self.get_linkage());
@@ -255,11 +255,11 @@ extension! {
             modes.is_some_and(|modes| modes.starts_with("preserve-sign"))
         }
 
-        fn remove_string_attributes(self, unwanted: impl Fn(&str) -> bool) {
+        fn remove_string_attributes(self, predicate: impl Fn(&str) -> bool) {
             let attributes = self.attributes(AttributeLoc::Function).into_iter();
             for attribute in attributes.filter(|attribute| attribute.is_string()) {
                 let name = attribute.get_string_kind_id().to_string_lossy();
-                if unwanted(&name) {
+                if predicate(&name) {
                     self.remove_string_attribute(AttributeLoc::Function, &name);
                 }
             }
@@ -281,7 +281,7 @@ extension! {
             self.operand(callee_index(self))
         }
 
-        /// Returns the name of the called function; empty for indirect calls and inline assembly.
+        /// Returns the name of the called function; the name is empty for indirect calls and inline assembly.
         fn function_name(self) -> String {
             let function = self.get_called_fn_value();
             function.map_or_else(String::new, |it| it.name())
@@ -335,17 +335,17 @@ extension! {
         fn copy_properties_to(self, other: Call<'m>) {
             other.set_call_convention(self.get_call_convention());
             other.set_tail_call_kind(self.get_tail_call_kind());
-            for (place, attribute) in self.all_attributes() {
-                other.add_attribute(place, attribute);
+            for (position, attribute) in self.all_attributes() {
+                other.add_attribute(position, attribute);
             }
         }
 
         /// Copies the parameter attributes of `function` (such as `byval` and `zeroext`), which has the same number of
         /// parameters.
         fn pass_as(self, function: Function<'m>) {
-            for (place, attribute) in function.all_attributes() {
-                if matches!(place, AttributeLoc::Param(_)) {
-                    self.add_attribute(place, attribute);
+            for (position, attribute) in function.all_attributes() {
+                if matches!(position, AttributeLoc::Param(_)) {
+                    self.add_attribute(position, attribute);
                 }
             }
         }

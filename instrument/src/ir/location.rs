@@ -25,20 +25,20 @@ impl std::fmt::Display for Location {
 impl Location {
     /// Returns the innermost position of an instruction that is not in a system header.
     pub fn of(instruction: Instruction) -> Location {
-        let places = ext::source_places(instruction);
-        let own = places.iter().find(|place| !place.is_in_system_header());
-        own.or(places.last()).cloned().unwrap_or_default()
+        let locations = ext::source_locations(instruction);
+        let first = locations.iter().find(|it| !it.is_in_system_header());
+        first.or(locations.last()).cloned().unwrap_or_default()
     }
 
     /// Whether an instruction comes from one of Clang's replacements for CUDA headers.
-    pub fn is_in_header_of_clang(instruction: Instruction) -> bool {
-        let places = ext::source_places(instruction);
-        let name = places.first().map_or("", |place| place.file_name());
+    pub fn is_in_clang_header(instruction: Instruction) -> bool {
+        let locations = ext::source_locations(instruction);
+        let name = locations.first().map_or("", |it| it.file_name());
         name.starts_with("__clang_cuda_")
     }
 
-    /// Returns true for a compiler or CUDA header. A position there (inside `atomicAdd`, say) is useless to users, unlike
-    /// the call's.
+    /// Whether the position is in a compiler or CUDA header. Such a position (inside `atomicAdd`, for example) is
+    /// useless to users; the position of the call is not.
     fn is_in_system_header(&self) -> bool {
         let name = self.file_name();
         name.starts_with("__clang_")

@@ -1,17 +1,18 @@
-//! LLVM IR: inkwell's types under shorter names, extended by methods for the passes of this crate.
+//! LLVM IR: inkwell's types under shorter names, extended with methods for the passes of this crate.
 //!
-//! inkwell's handles borrow the context, which is never freed. Three rules keep them valid. The `SAFETY` comments of [`ext`]
-//! refer to them by name.
+//! inkwell's handles borrow the context, which is never freed. Three rules keep the handles valid. The `SAFETY`
+//! comments of [`ext`] refer to these rules by name.
 //!
 //! **Alive.** Handles borrow [`Module`], whose inkwell module is private, and nothing is freed while a handle to it can
-//! exist. An erased instruction leaves its block but keeps its memory. Superseded functions and variables are deleted by the
-//! next method that takes the module by `&mut`. Passes and the linker, which may free anything, take it by `&mut` too.
+//! exist. An erased instruction leaves its block but keeps its memory. Superseded functions and variables are deleted
+//! by the next method that takes the module by `&mut`. Passes and the linker, which may free anything, take the module
+//! by `&mut` too.
 //!
 //! Types and constant numbers belong to the context.
 //!
-//! **One module.** A thread reads one module, into one context, and handles do not leave the thread. A module that is linked
-//! into it is accessed only while no handle to anything in the first one exists. Handles that are used together therefore
-//! belong to the same module.
+//! **One module.** A thread reads one module into one context, and handles do not leave the thread. A second module, to
+//! be linked into the first, is accessed only while no handle to anything in the first module exists. Therefore,
+//! handles that are used together belong to the same module.
 //!
 //! **Kinds.** inkwell's types determine the kind of value to which a handle points.
 //!

@@ -99,12 +99,13 @@ impl Module {
         name.to_string_lossy().into_owned()
     }
 
-    /// Links a file's module into this one, after calling `prepare` with it. `stage` names this module's preceding step.
+    /// Links a file's module into this one, after calling `prepare` on it. `stage` names this module's preceding step.
     pub fn link(&mut self, stage: &str, path: &Path, prepare: impl FnOnce(&Module)) -> Result<()> {
         self.verify(stage)?;
         let mut other = Self::parse(path)?;
         prepare(&other);
-        // The flag has already been applied to each unit's code: as with nvcc, units with and without `-use_fast_math` can be linked.
+        // The flag has already been applied to each unit's code: as with nvcc, units with and without `-use_fast_math`
+        // can be linked.
         ext::copy_flag(&other.inner, &self.inner, "nvvm-reflect-ftz");
         other.verify("reading the input")?;
         let unit = other.source();
@@ -132,18 +133,18 @@ impl Module {
     /// Deletes superseded functions and variables, after replacing their remaining uses in constants.
     pub(super) fn settle(&mut self) {
         for (old, new) in self.superseded.take() {
-            let [of_old, of_new] = [&old, &new].map(|name| {
+            let [old_address, new_address] = [&old, &new].map(|name| {
                 let global = self.global(name).map(|global| global.basic());
                 let global = global.expect("a superseded global keeps its name");
                 global.into_pointer_value()
             });
-            Self::replace_address(of_old, of_new);
+            Self::replace_address(old_address, new_address);
             self.delete(|module| module.global(&old));
         }
     }
 
-    /// Replaces `old` with `new`. This frees constants that refer to `old`, so only functions that take the module by `&mut`
-    /// may call it.
+    /// Replaces `old` with `new`. This frees constants that refer to `old`, so only functions that take the module by
+    /// `&mut` may call it.
     #[expect(clippy::disallowed_methods, reason = "no handles to constants exist")]
     pub(super) fn replace_address<'m>(old: PointerValue<'m>, new: PointerValue<'m>) {
         old.replace_all_uses_with(new);
@@ -170,7 +171,7 @@ impl Module {
         functions.filter(|f| !f.is_declaration()).collect()
     }
 
-    /// Iterates over the functions' instructions; those of a function are collected when it is reached.
+    /// Iterates over the functions' instructions, which are collected one function at a time.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
         let functions = self.defined_functions().into_iter();
         functions.flat_map(|function| function.instructions())
@@ -202,7 +203,7 @@ impl Module {
             .unwrap_or_else(|| self.add_function(name, signature))
     }
 
-    /// Whether the module has a mark: named metadata, which passes, linking and writing preserve.
+    /// Whether the module has the mark `name`: named metadata, which passes, linking and writing preserve.
     pub fn is_marked(&self, name: &str) -> bool {
         self.inner.get_global_metadata_size(name) > 0
     }
@@ -280,7 +281,7 @@ impl Module {
     pub fn run_passes(&mut self, stage: &str, passes: &str, machine: &Machine) -> Result<()> {
         self.verify(stage)?;
         let options = PassBuilderOptions::create();
-        ran(passes, self.inner.run_passes(passes, &machine.0, options))
+        pass_result(passes, self.inner.run_passes(passes, &machine.0, options))
     }
 
     pub fn run_function_passes(
@@ -297,7 +298,7 @@ impl Module {
             return self.verify("preparing a function for passes");
         }
         let options = PassBuilderOptions::create();
-        ran(passes, function.run_passes(passes, &machine.0, options))
+        pass_result(passes, function.run_passes(passes, &machine.0, options))
     }
 
     pub fn set_target(&self, machine: &Machine) {
@@ -325,6 +326,6 @@ impl Module {
     }
 }
 
-fn ran(passes: &str, outcome: std::result::Result<(), LLVMString>) -> Result<()> {
+fn pass_result(passes: &str, outcome: std::result::Result<(), LLVMString>) -> Result<()> {
     outcome.map_err(|reason| failed(&format!("failed to run the passes {passes}"), &reason))
 }

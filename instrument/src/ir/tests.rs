@@ -37,14 +37,14 @@ fn erased_instructions_stay_valid_outside_blocks() {
     assert_eq!(function.instructions().len(), 5);
     assert!(function.parameters()[0].users().is_empty());
     let seven = Type::int(32).constant(7);
-    let refused = |act: &dyn Fn()| {
+    let assert_panics = |act: &dyn Fn()| {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_err();
     };
-    refused(&|| {
+    assert_panics(&|| {
         sum.next();
     });
-    refused(&|| sum.erase());
-    refused(&|| {
+    assert_panics(&|| sum.erase());
+    assert_panics(&|| {
         builder.binary(Opcode::Add, function.parameters()[0], seven);
     });
     drop(builder);

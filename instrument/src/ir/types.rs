@@ -40,7 +40,7 @@ extension! {
             context().struct_type(&members, false).into()
         }
 
-        /// Converts to the type of a value that memory can hold.
+        /// Converts to the type of a value that can be stored in memory.
         fn basic(self) -> BasicTypeEnum<'static> {
             BasicTypeEnum::try_from(self).expect("a type whose values fit in memory")
         }
@@ -68,19 +68,19 @@ extension! {
 
         /// Returns the number of [`TypeExt::pointers`] before the member at `indices`, and the member's type.
         fn member_at(self, indices: &[u32]) -> (u32, Type) {
-            let (mut place, mut ty) = (0, self);
+            let (mut pointers, mut ty) = (0, self);
             for &index in indices {
                 if ty.is_struct_type() {
                     let members = ty.members();
                     let before = members[..index as usize].iter();
-                    place += before.map(|m| m.pointers()).sum::<u32>();
+                    pointers += before.map(|m| m.pointers()).sum::<u32>();
                     ty = members[index as usize];
                 } else {
                     ty = ty.element();
-                    place += index * ty.pointers();
+                    pointers += index * ty.pointers();
                 }
             }
-            (place, ty)
+            (pointers, ty)
         }
 
         fn address_space(self) -> u32 {
@@ -178,8 +178,8 @@ extension! {
             result.map_or_else(Type::void, |ty| ty.as_any_type_enum())
         }
 
-        fn with_parameters(self, more: &[Type]) -> Signature {
-            let parameters = [&self.parameters(), more].concat();
+        fn with_parameters(self, extra: &[Type]) -> Signature {
+            let parameters = [&self.parameters(), extra].concat();
             signature(self.result(), &parameters, self.is_var_arg())
         }
     }

@@ -17,7 +17,7 @@ const SITES: &str = "superstep.sites";
 
 /// Returns the users of a value or block, once for each use, given its first use.
 pub(super) fn users_from<'m>(first: Option<BasicValueUse<'m>>) -> impl Iterator<Item = Value<'m>> {
-    std::iter::successors(first, |one| one.get_next_use()).map(BasicValueUse::get_user)
+    std::iter::successors(first, |it| it.get_next_use()).map(BasicValueUse::get_user)
 }
 
 pub trait ValueExt<'m>: AnyValue<'m> + Sized {
@@ -45,7 +45,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// Returns the value's name; empty if it has none.
+    /// Returns the value's name, or an empty string if it has none.
     fn name(&self) -> String {
         match self.value() {
             Value::InstructionValue(_) => String::new(),
@@ -87,7 +87,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         )
     }
 
-    /// Returns the parts of a compound constant; empty for other values.
+    /// Returns the parts of a compound constant; other values have none.
     fn constant_parts(&self) -> Vec<Value<'m>> {
         if self.is_compound_constant() {
             self.operands()
@@ -138,15 +138,15 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
         }
     }
 
-    /// Returns a constant C string, without its NUL.
+    /// Returns a constant C string without its NUL.
     fn constant_text(&self) -> Option<String> {
         let Value::ArrayValue(array) = self.value() else {
             return None;
         };
         let is_data = self.kind() == ValueKind::LLVMConstantDataArrayValueKind;
         let bytes = (is_data && array.is_const_string()).then(|| array.as_const_string())??;
-        let whole = String::from_utf8_lossy(bytes);
-        Some(whole.strip_suffix('\0').unwrap_or(&whole).to_owned())
+        let text = String::from_utf8_lossy(bytes);
+        Some(text.strip_suffix('\0').unwrap_or(&text).to_owned())
     }
 
     fn constant_number(&self) -> Option<f64> {
@@ -171,7 +171,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
 
 impl<'m, T: AnyValue<'m>> ValueExt<'m> for T {}
 
-/// Methods of instructions and calls, which are in a block until they are erased.
+/// Methods of instructions and calls, which belong to a block until they are erased.
 pub trait InstructionExt<'m>: ValueExt<'m> {
     fn instruction(&self) -> Instruction<'m> {
         self.as_instruction().expect("an instruction")
@@ -214,7 +214,8 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         self.erase();
     }
 
-    /// Removes an unused instruction, other than a terminator, from its block. It is never freed, so its handles stay *alive*.
+    /// Removes an unused instruction, other than a terminator, from its block. The instruction is never freed, so its
+    /// handles stay *alive*.
     fn erase(&self) {
         let instruction = self.instruction();
         assert!(Some(instruction) != self.parent_block().get_terminator());
@@ -263,8 +264,8 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
         flags.is_ok_and(|flags| flags.contains(FastMathFlags::AllowContract))
     }
 
-    /// Copies the fast-math flags except contraction to `other`, unless `other` was folded to a constant.
-    fn copy_fast_math_but_contraction(&self, other: Value<'m>) {
+    /// Copies all fast-math flags except contraction to `other`, unless `other` was folded to a constant.
+    fn copy_fast_math_except_contraction(&self, other: Value<'m>) {
         let flags = self.instruction().get_fast_math_flags();
         if let (Ok(flags), Some(other)) = (flags, other.as_instruction())
             && other.can_use_fast_math_flags()
@@ -315,7 +316,7 @@ pub trait InstructionExt<'m>: ValueExt<'m> {
 impl<'m> InstructionExt<'m> for Instruction<'m> {}
 impl<'m> InstructionExt<'m> for Call<'m> {}
 
-/// List of one alias scope; accesses in different scopes do not alias.
+/// A list with one alias scope; accesses in different scopes do not alias.
 #[derive(Clone, Copy)]
 pub struct Scope(MetadataValue<'static>);
 

@@ -33,9 +33,9 @@ impl Module {
         if let Some(comdat) = old.get_comdat() {
             new.set_comdat(comdat);
         }
-        let (of_old, of_new) = (old.as_pointer_value(), new.as_pointer_value());
-        let of_new = of_new.const_address_space_cast(of_old.get_type());
-        Self::replace_address(of_old, of_new);
+        let (old_address, new_address) = (old.as_pointer_value(), new.as_pointer_value());
+        let new_address = new_address.const_address_space_cast(old_address.get_type());
+        Self::replace_address(old_address, new_address);
         old.set_name(MOVED);
         new.set_name(name);
         self.delete_unused(MOVED);
@@ -44,7 +44,7 @@ impl Module {
     pub fn annotations(&self) -> Vec<Annotation<'_>> {
         let list = self.variable(ANNOTATIONS).and_then(|v| v.initial_value());
         let rows = list.map(|list| list.operands()).unwrap_or_default();
-        // Each row holds the annotated value, the text, the file, the line and the numbers.
+        // Each row contains the annotated value, the text, the file, the line and the numbers.
         let annotations = rows.into_iter().filter_map(|row| {
             let mut value = row.operand(0);
             if value.opcode() == Some(Opcode::AddrSpaceCast) {

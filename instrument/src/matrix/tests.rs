@@ -9,7 +9,7 @@ fn ptx(text: &str) -> Option<MatrixOperation> {
 
 #[test]
 fn ptx_and_intrinsics_name_the_same_tiles() {
-    let load = of_intrinsic("llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16.p0");
+    let load = parse_intrinsic("llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16.p0");
     let Some(MatrixOperation::Load(tile)) = load else {
         panic!("{load:?}");
     };
@@ -18,13 +18,13 @@ fn ptx_and_intrinsics_name_the_same_tiles() {
         load,
         ptx("wmma.load.a.sync.aligned.row.m16n16k16.global.f16")
     );
-    let store = of_intrinsic("llvm.nvvm.wmma.m8n32k16.store.d.col.stride.s32.p1");
+    let store = parse_intrinsic("llvm.nvvm.wmma.m8n32k16.store.d.col.stride.s32.p1");
     let Some(MatrixOperation::Store(tile)) = store else {
         panic!("{store:?}");
     };
     assert_eq!((tile.line_bytes(), tile.piece_bytes()), (32, 32));
     assert_eq!(store, ptx("wmma.store.d.sync.aligned.col.m8n32k16.s32"));
-    let bits = of_intrinsic("llvm.nvvm.wmma.m8n8k128.load.b.col.stride.b1.p0");
+    let bits = parse_intrinsic("llvm.nvvm.wmma.m8n8k128.load.b.col.stride.b1.p0");
     let Some(MatrixOperation::Load(tile)) = bits else {
         panic!("{bits:?}");
     };
@@ -36,19 +36,19 @@ fn products_get_all_four_element_types() {
     use Element::*;
     for (operation, types) in [
         (
-            of_intrinsic("llvm.nvvm.wmma.m16n16k16.mma.row.col.f32.f16"),
+            parse_intrinsic("llvm.nvvm.wmma.m16n16k16.mma.row.col.f32.f16"),
             [F32, F16, F16, F16],
         ),
         (
-            of_intrinsic("llvm.nvvm.wmma.m16n16k8.mma.row.col.tf32"),
+            parse_intrinsic("llvm.nvvm.wmma.m16n16k8.mma.row.col.tf32"),
             [F32, Tf32, Tf32, F32],
         ),
         (
-            of_intrinsic("llvm.nvvm.wmma.m8n8k4.mma.row.col.rn.f64"),
+            parse_intrinsic("llvm.nvvm.wmma.m8n8k4.mma.row.col.rn.f64"),
             [F64; 4],
         ),
         (
-            of_intrinsic("llvm.nvvm.wmma.m8n8k128.mma.xor.popc.row.col.b1"),
+            parse_intrinsic("llvm.nvvm.wmma.m8n8k128.mma.xor.popc.row.col.b1"),
             [S32, B1, B1, S32],
         ),
         (

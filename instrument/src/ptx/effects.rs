@@ -2,19 +2,19 @@
 
 use super::{Instruction, Template, is_strong};
 
-/// Effect of an instruction, ordered by how much a compiler must preserve.
+/// Effect of an instruction; later variants restrict a compiler more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// The instruction only computes its results from its operands.
     None,
-    /// It reads memory that may change.
+    /// The instruction reads memory that may change.
     Reads,
-    /// It writes memory, or has another effect.
+    /// The instruction writes memory, or has another effect.
     Acts,
 }
 
 impl Effect {
-    /// Returns the effect of a template. One that cannot be parsed may do anything.
+    /// Returns the effect of a template. A template that cannot be parsed may do anything.
     pub fn of(template: &str) -> Self {
         let parsed = Template::parse(template);
         parsed.map_or(Effect::Acts, |template| {
@@ -39,7 +39,7 @@ fn effect(instruction: &Instruction) -> Effect {
         ("wmma", Some("mma"))
         | ("mbarrier", Some("pending_count"))
         | ("clusterlaunchcontrol", Some("query_cancel")) => Effect::None,
-        // As in nvcc, votes only compute, and so do texture reads: a kernel must not change a texture while reading it.
+        // As in nvcc, votes only compute, as do texture reads: a kernel must not change a texture while reading it.
         (
             "abs" | "activemask" | "add" | "addc" | "and" | "bfe" | "bfi" | "bfind" | "bmsk"
             | "bra" | "brev" | "clz" | "cnot" | "copysign" | "cos" | "createpolicy" | "cvt"

@@ -7,8 +7,8 @@ pub enum Token {
     Mark(char),
 }
 
-/// Returns the tokens of a template in LLVM's form: `$0` is an operand, `$$` a dollar sign, and `${:uid}` a number that is
-/// unique to each emitted copy of the call.
+/// Returns the tokens of a template in LLVM's form: `$0` is an operand, `$$` a dollar sign, and `${:uid}` a number that
+/// is unique to each emitted copy of the call.
 pub fn tokens(template: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut rest = template;
@@ -16,9 +16,9 @@ pub fn tokens(template: &str) -> Vec<Token> {
         if first.is_whitespace() {
             rest = &rest[first.len_utf8()..];
         } else if rest.starts_with("//") {
-            rest = rest.split_once('\n').map_or("", |(_, behind)| behind);
+            rest = rest.split_once('\n').map_or("", |(_, after)| after);
         } else if rest.starts_with("/*") {
-            rest = rest.split_once("*/").map_or("", |(_, behind)| behind);
+            rest = rest.split_once("*/").map_or("", |(_, after)| after);
         } else {
             let length = word_bytes(rest);
             if length == 0 {
@@ -33,21 +33,21 @@ pub fn tokens(template: &str) -> Vec<Token> {
     found
 }
 
-/// Returns the length of the word at the start of a text. `::` is part of a word (`shared::cta`), but `:` ends a label.
+/// Returns the length of the word at the start of `text`. `::` is part of a word (`shared::cta`), but `:` ends a label.
 fn word_bytes(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let rest = &text[at..];
+    let mut length = 0;
+    while length < bytes.len() {
+        let rest = &text[length..];
         if rest.starts_with("${") {
-            at += rest.find('}').map_or(rest.len(), |end| end + 1);
-        } else if rest.starts_with("::") && at > 0 {
-            at += 2;
-        } else if bytes[at].is_ascii_alphanumeric() || b"_.%$".contains(&bytes[at]) {
-            at += 1;
+            length += rest.find('}').map_or(rest.len(), |end| end + 1);
+        } else if rest.starts_with("::") && length > 0 {
+            length += 2;
+        } else if bytes[length].is_ascii_alphanumeric() || b"_.%$".contains(&bytes[length]) {
+            length += 1;
         } else {
             break;
         }
     }
-    at
+    length
 }

@@ -6,12 +6,12 @@ use crate::operation::{Guard, Lines, MemoryOperation, Width, named_atomic_op};
 use superstep_trace::Op;
 use superstep_trace::matrix::{MatrixOperation, Tile};
 
-/// Returns the accesses of inline PTX to global or generic addresses; `None` if they cannot be determined.
+/// Returns the accesses of inline PTX to global or generic addresses, or `None` if they cannot be determined.
 ///
-/// Supports instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`, `st`,
-/// `atom`, `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are an operand of the call
-/// plus a constant. Accesses may be guarded by a predicate that a `setp` in the template sets by comparing an operand with
-/// zero.
+/// Supports instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`,
+/// `st`, `atom`, `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are an operand of
+/// the call plus a constant. An access may be guarded by a predicate that a `setp` in the template sets by comparing an
+/// operand with zero.
 pub fn operations<'m>(
     call: Call<'m>,
     template: &str,
@@ -22,7 +22,7 @@ pub fn operations<'m>(
         return (!template.contains('[')).then(Vec::new);
     };
     let constraints = constraints.split(',');
-    // `$n` numbers the results first.
+    // The numbering of `$n` starts with the results.
     let outputs = constraints.filter(|c| c.starts_with('=')).count();
     let argument = |operand: usize| {
         let index = operand.checked_sub(outputs)?;
@@ -62,7 +62,7 @@ pub fn operations<'m>(
             },
             offset_bytes: access.place.offset_bytes,
             guard,
-            says_global: access.place.says_global,
+            is_explicitly_global: access.place.is_explicitly_global,
             lines,
         });
     }
@@ -72,26 +72,26 @@ pub fn operations<'m>(
     (found.is_empty() || !branches).then_some(found)
 }
 
-/// Returns the last of these instructions to write a register, and its index; `None` if it is guarded.
+/// Returns the last instruction in `before` that writes a register, and its index, or `None` if it is guarded.
 fn definition<'t>(
     before: &[&'t Instruction],
     register: Register,
 ) -> Option<(&'t Instruction, usize)> {
-    let is_it = |it: &&Instruction| (it.operands.first()).is_some_and(|to| writes(to, register));
-    let place = before.iter().rposition(is_it)?;
-    (before[place].guard.is_none()).then_some((before[place], place))
+    let defines = |it: &&Instruction| (it.operands.first()).is_some_and(|to| writes(to, register));
+    let index = before.iter().rposition(defines)?;
+    (before[index].guard.is_none()).then_some((before[index], index))
 }
 
 fn writes(result: &Operand, register: Register) -> bool {
     match result {
         Operand::Register(to) => *to == register,
         Operand::Vector(parts) => parts.iter().any(|part| writes(part, register)),
-        Operand::Both(first, second) => writes(first, register) || writes(second, register),
+        Operand::Pair(first, second) => writes(first, register) || writes(second, register),
         _ => false,
     }
 }
 
-/// Parses a definition such as `setp.ne.b32 p, $n, 0`: returns the operand, and whether the predicate holds for zero.
+/// Parses a definition such as `setp.ne.b32 p, $n, 0`: returns the operand, and whether the predicate is true for zero.
 fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<(usize, bool)> {
     let (test, _) = definition(before, predicate)?;
     let zero = match (test.opcode.as_str(), test.modifiers.first()?.as_str()) {
@@ -114,7 +114,7 @@ struct Access {
     lines: Option<(Tile, Option<Number>)>,
 }
 
-/// Number in a template: a constant, or an operand of the call.
+/// A number in a template: a constant, or an operand of the call.
 #[derive(Debug, PartialEq, Eq)]
 enum Number {
     Fixed(u32),
@@ -131,7 +131,8 @@ impl Number {
     }
 }
 
-/// Returns the access of an instruction: `Some(None)` if it does not access global memory, `None` if that cannot be determined.
+/// Returns the access of an instruction, `Some(None)` if it does not access global memory, or `None` if that is
+/// unknown.
 fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<Access>> {
     let is_address = |operand: &&Operand| matches!(operand, Operand::Address(..));
     let addresses: Vec<&Operand> = instruction.operands.iter().filter(is_address).collect();
@@ -141,7 +142,7 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
     let op = match instruction.opcode.as_str() {
         "cp" => return copy(before, instruction, &addresses),
         "wmma" => return matrix(before, instruction, addresses[0]),
-        // The last two only access shared memory.
+        // The last two access only shared memory.
         "prefetch" | "prefetchu" | "mbarrier" | "mov" | "cvta" | "discard" | "applypriority"
         | "ldmatrix" | "stmatrix" => return Some(None),
         _ if instruction.has_any(&["shared", "local", "param", "const"]) => return Some(None),
@@ -215,8 +216,8 @@ fn copy(
     };
     let from_global = modifiers[..space].iter().any(|m| m.starts_with("shared"));
     let address = addresses.get(usize::from(from_global))?;
-    let plain = |o: &&Operand| !matches!(o, Operand::Address(..));
-    let numbers: Vec<&Operand> = instruction.operands.iter().filter(plain).collect();
+    let is_number = |o: &&Operand| !matches!(o, Operand::Address(..));
+    let numbers: Vec<&Operand> = instruction.operands.iter().filter(is_number).collect();
     // The optional last number of `cp.async` is the number of bytes read.
     let size = match (bulk, &numbers[..]) {
         (true, [size, ..]) | (false, [size] | [_, size]) => *size,
@@ -231,12 +232,12 @@ fn copy(
     }))
 }
 
-/// Address: an operand of the call plus a constant.
+/// An address: an operand of the call plus a constant.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     operand: usize,
     offset_bytes: i64,
-    says_global: bool,
+    is_explicitly_global: bool,
 }
 
 /// Follows an address through registers to an operand of the call.
@@ -251,7 +252,7 @@ fn place(before: &[&Instruction], instruction: &Instruction, address: &Operand) 
     let mut place = Place {
         operand: 0,
         offset_bytes: offset as i64,
-        says_global: instruction.has("global"),
+        is_explicitly_global: instruction.has("global"),
     };
     let (mut base, mut before) = (&**base, before);
     while let Operand::Register(register) = base {
@@ -264,11 +265,11 @@ fn place(before: &[&Instruction], instruction: &Instruction, address: &Operand) 
         base = match (definition.opcode.as_str(), &definition.operands[1..]) {
             ("mov", [from]) => from,
             ("cvta", [from]) if definition.has("global") => {
-                place.says_global = true;
+                place.is_explicitly_global = true;
                 from
             }
-            ("add", [from, Operand::Integer(more)]) => {
-                place.offset_bytes = place.offset_bytes.wrapping_add(*more as i64);
+            ("add", [from, Operand::Integer(offset)]) => {
+                place.offset_bytes = place.offset_bytes.wrapping_add(*offset as i64);
                 from
             }
             _ => return None,

@@ -1,4 +1,4 @@
-//! Parses inline PTX, to find its accesses and to lower it for the CPU.
+//! Parses inline PTX to find its accesses and to lower it for the CPU.
 
 mod effects;
 mod lexer;
@@ -13,8 +13,8 @@ pub use effects::Effect;
 pub use parser::{Guard, Instruction, Operand, Register, Statement, Template};
 pub use types::{Class, Kind};
 
-/// Whether an instruction waits for other threads or depends on them. Includes acquire and relaxed loads, which are usually part of a loop
-/// that waits.
+/// Whether an instruction waits for other threads or depends on them. Includes acquire and relaxed loads, which are
+/// usually part of a loop that waits.
 pub fn waits(instruction: &Instruction) -> bool {
     match instruction.opcode.as_str() {
         "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
@@ -29,28 +29,28 @@ pub fn is_strong(instruction: &Instruction) -> bool {
     instruction.has_any(&["volatile", "relaxed", "acquire", "release", "mmio", "cv"])
 }
 
-/// Whether a template only computes, loads and stores, independently of the thread that runs it and unobserved by others.
+/// Whether a template only computes, loads and stores, independently of the thread that runs it and of other threads.
 pub fn only_computes(template: &str) -> bool {
-    let knows_thread = |operand: &Operand| matches!(operand, Operand::Special(_));
+    let depends_on_thread = |operand: &Operand| matches!(operand, Operand::Special(_));
     let computes = |instruction: &Instruction| {
-        let others = [
+        let excluded = [
             "atom", "red", "membar", "fence", "cp", "mbarrier", "trap", "exit", "isspacep", "brkpt",
         ];
         !(waits(instruction)
-            || others.contains(&instruction.opcode.as_str())
+            || excluded.contains(&instruction.opcode.as_str())
             || is_strong(instruction)
-            || instruction.operands.iter().any(knows_thread))
+            || instruction.operands.iter().any(depends_on_thread))
     };
     Template::parse(template).is_ok_and(|template| template.instructions().all(computes))
 }
 
 /// Whether a template's first result is a generic address in shared memory.
-pub fn gives_shared_address(template: &str) -> bool {
-    let is_it = |instruction: &Instruction| {
+pub fn returns_shared_address(template: &str) -> bool {
+    let is_conversion = |instruction: &Instruction| {
         instruction.opcode == "cvta"
             && instruction.has("shared")
             && !instruction.has("to")
             && instruction.operands.first() == Some(&Operand::Register(Register::Argument(0)))
     };
-    Template::parse(template).is_ok_and(|template| template.instructions().any(is_it))
+    Template::parse(template).is_ok_and(|template| template.instructions().any(is_conversion))
 }

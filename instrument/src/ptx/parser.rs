@@ -27,7 +27,7 @@ pub enum Operand {
     Not(Register),
     /// Special register, including its `%`.
     Special(String),
-    /// Label, variable, or other name that the template does not declare as a register.
+    /// Label, variable, or any other name that the template does not declare as a register.
     Name(String),
     Integer(u64),
     /// Bits of a single-precision number.
@@ -35,10 +35,10 @@ pub enum Operand {
     Double(f64),
     /// `{a, b}`
     Vector(Vec<Operand>),
-    /// `[base + offset]`, and coordinates after a comma.
+    /// `[base + offset]`, possibly with coordinates after a comma.
     Address(Box<Operand>, Box<Operand>, Vec<Operand>),
     /// `d|p`
-    Both(Box<Operand>, Box<Operand>),
+    Pair(Box<Operand>, Box<Operand>),
     /// `_`
     Sink,
 }
@@ -117,8 +117,9 @@ impl Template {
     }
 
     pub fn reads_special(&self, prefix: &str) -> bool {
-        let is_it = |operand: &Operand| matches!(operand, Operand::Special(name) if name.starts_with(prefix));
-        self.instructions().any(|i| i.operands.iter().any(is_it))
+        let has_prefix = |operand: &Operand| matches!(operand, Operand::Special(name) if name.starts_with(prefix));
+        self.instructions()
+            .any(|i| i.operands.iter().any(has_prefix))
     }
 }
 
@@ -130,8 +131,8 @@ struct Parser {
 }
 
 impl Parser {
-    fn require(&self, holds: bool) -> Result<()> {
-        if holds { Ok(()) } else { self.error() }
+    fn require(&self, condition: bool) -> Result<()> {
+        if condition { Ok(()) } else { self.error() }
     }
 
     fn error<T>(&self) -> Result<T> {
@@ -213,7 +214,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Whether a statement ends here. The last one needs no semicolon.
+    /// Whether a statement ends here. The last statement needs no semicolon.
     fn at_end(&self) -> bool {
         let next = self.tokens.get(self.at);
         matches!(next, None | Some(Token::Mark(';' | '}')))
@@ -281,7 +282,7 @@ impl Parser {
         let first = self.simple()?;
         if self.take('|') {
             let second = self.simple()?;
-            return Ok(Operand::Both(Box::new(first), Box::new(second)));
+            return Ok(Operand::Pair(Box::new(first), Box::new(second)));
         }
         Ok(first)
     }
@@ -322,7 +323,7 @@ impl Parser {
         })
     }
 
-    /// Parses the text after `[`: `a`, `a+4`, `a+-4`, `a, {x, y}`.
+    /// Parses the text after `[`, such as `a`, `a+4`, `a+-4` or `a, {x, y}`.
     fn address(&mut self) -> Result<Operand> {
         let base = self.simple()?;
         let mut offset = Operand::Integer(0);

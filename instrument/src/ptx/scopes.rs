@@ -1,9 +1,9 @@
-//! Names that inline PTX declares.
+//! Names declared in inline PTX.
 
 use super::{Operand, Register};
 use std::collections::HashMap;
 
-/// Register, or vector of `count` consecutive registers.
+/// A register, or a vector of `count` consecutive registers.
 #[derive(Clone, Copy)]
 struct Named {
     first: usize,
@@ -19,7 +19,7 @@ impl Scopes {
         self.0.push(HashMap::new());
     }
 
-    /// Closes the innermost scope; returns `false` if that is the template itself, which then has too many closing braces.
+    /// Closes the innermost scope. Returns `false` if that is the template itself, because of an extra closing brace.
     pub fn close(&mut self) -> bool {
         self.0.len() > 1 && self.0.pop().is_some()
     }
@@ -46,14 +46,14 @@ impl Scopes {
             return (named.count.is_none()).then_some(Register::Declared(named.first));
         };
         let Named { first, count } = self.named(vector)?;
-        let place = match element {
+        let index = match element {
             "x" | "r" => 0,
             "y" | "g" => 1,
             "z" | "b" => 2,
             "w" | "a" => 3,
             _ => return None,
         };
-        (place < count?).then_some(Register::Declared(first + place))
+        (index < count?).then_some(Register::Declared(first + index))
     }
 
     pub fn vector(&self, name: &str) -> Option<Operand> {

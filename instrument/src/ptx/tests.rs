@@ -1,4 +1,4 @@
-//! Compares the effects of the inline PTX in Clang's and CUDA's headers with a list of opcodes.
+//! Compares the effects of the inline PTX in Clang's and CUDA's headers with those expected from a list of opcodes.
 
 use super::Effect;
 use std::collections::BTreeSet;
@@ -18,11 +18,11 @@ const ACTING: &str = "applypriority atom bar barrier cp discard fence griddepcon
 
 struct Statement {
     template: String,
-    /// Whether it is `volatile` or clobbers memory.
+    /// Whether the statement is `volatile` or clobbers memory.
     declares: bool,
 }
 
-/// Preprocesses the headers for `arch`, which expands macros in templates.
+/// Preprocesses the headers for `arch` to expand macros in templates.
 fn preprocessed(tools: &Toolchain, arch: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("headers.cu");
@@ -47,13 +47,13 @@ fn preprocessed(tools: &Toolchain, arch: &str) -> String {
 fn statements(text: &str) -> Vec<Statement> {
     let mut found = Vec::new();
     let mut rest = text;
-    while let Some(at) = rest.find("asm") {
-        let behind = rest[at + 3..].trim_start_matches('_').trim_start();
+    while let Some(start) = rest.find("asm") {
+        let after = rest[start + 3..].trim_start_matches('_').trim_start();
         let volatile = ["__volatile__", "volatile"]
             .iter()
-            .find_map(|word| behind.strip_prefix(word));
-        let (declared, body) = (volatile.is_some(), volatile.unwrap_or(behind).trim_start());
-        rest = &rest[at + 3..];
+            .find_map(|word| after.strip_prefix(word));
+        let (declared, body) = (volatile.is_some(), volatile.unwrap_or(after).trim_start());
+        rest = &rest[start + 3..];
         let Some(mut body) = body.strip_prefix('(').map(str::trim_start) else {
             continue;
         };
@@ -81,21 +81,21 @@ fn statements(text: &str) -> Vec<Statement> {
         }
         // Asm without results is implicitly `volatile`.
         let outputs: String = body.split_whitespace().take(2).collect();
-        let without = [")", "::"].iter().any(|start| outputs.starts_with(start));
+        let has_no_results = [")", "::"].iter().any(|start| outputs.starts_with(start));
         let end = body.find(");").unwrap_or(body.len());
         found.push(Statement {
-            // In the form that Clang passes to LLVM.
+            // Convert the template to the form that Clang passes to LLVM.
             template: template
                 .replace("%%", "\0")
                 .replace('%', "$")
                 .replace('\0', "%"),
-            declares: declared || without || body[..end].contains("\"memory\""),
+            declares: declared || has_no_results || body[..end].contains("\"memory\""),
         });
     }
     found
 }
 
-/// Whether a template has an instruction with effects, judged only by its words.
+/// Whether a template has an instruction with effects, judging only by its words.
 fn acts(template: &str) -> bool {
     let words = template.split(|c: char| !(c.is_ascii_alphanumeric() || "._:$%".contains(c)));
     words.into_iter().any(|word| {

@@ -52,8 +52,8 @@ impl Kind {
         let (_, class) = *CLASSES.iter().find(|(name, _)| *name == class)?;
         let bits: u32 = bits.parse().ok()?;
         let kind = Kind { class, bits, lanes };
-        let least = if kind.is_float() { 16 } else { 8 };
-        let is_known = [8, 16, 32, 64, 128].contains(&bits) && bits >= least;
+        let min_bits = if kind.is_float() { 16 } else { 8 };
+        let is_known = [8, 16, 32, 64, 128].contains(&bits) && bits >= min_bits;
         (is_known && [1, 2, 4].contains(&lanes)).then_some(kind)
     }
 

@@ -1,5 +1,5 @@
-//! Single-precision divisions that nvcc's `-prec-div=false` or `-use_fast_math` allows to be inexact. Clang has neither option: the build
-//! passes `-mrecip` instead, whose value becomes an attribute of each function.
+//! Single-precision divisions that nvcc's `-prec-div=false` or `-use_fast_math` allows to be inexact. Clang has neither
+//! option: the build passes `-mrecip` instead, and the value of this option becomes an attribute of each function.
 
 use crate::ir::{Builder, Instruction, Module, Opcode, Type, traits::*};
 
@@ -8,8 +8,8 @@ const ATTRIBUTE: &str = "reciprocal-estimates";
 const FULL: &str = "divf";
 const FAST: &str = "divf:0";
 
-/// Replaces the divisions with PTX's inexact ones. They stay exact on a CPU, because how a GPU rounds them is not
-/// documented.
+/// Replaces the divisions with PTX's inexact divisions. They stay exact on a CPU, because NVIDIA does not document how
+/// a GPU rounds inexact divisions.
 pub fn lower(module: &Module, for_gpu: bool) {
     for function in module.defined_functions() {
         let value = function.text_attribute(ATTRIBUTE);
@@ -24,16 +24,16 @@ pub fn lower(module: &Module, for_gpu: bool) {
             let flushes = function.flushes_denormals();
             (function.instructions().into_iter())
                 .filter(|i| i.get_opcode() == Opcode::FDiv && i.ty() == Type::float())
-                .for_each(|fdiv| lower_one(module, fdiv, division, flushes));
+                .for_each(|fdiv| lower_division(module, fdiv, division, flushes));
         }
     }
 }
 
-fn lower_one<'m>(module: &'m Module, fdiv: Instruction<'m>, division: &str, flushes: bool) {
+fn lower_division<'m>(module: &'m Module, fdiv: Instruction<'m>, division: &str, flushes: bool) {
     let (dividend, divisor) = (fdiv.operand(0), fdiv.operand(1));
     let builder = Builder::before(fdiv);
     let result = if flushes && dividend.constant_number() == Some(1.0) {
-        // Equivalent to either division, in one instruction.
+        // This single instruction is equivalent to either division.
         let reciprocal = module.intrinsic("llvm.nvvm.rcp.approx.ftz.f", &[]);
         builder.call(reciprocal, &[divisor])
     } else {

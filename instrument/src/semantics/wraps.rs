@@ -3,12 +3,12 @@
 use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value, traits::*};
 use crate::space::{Analysis, Fact, Space};
 
-/// Makes indices that wrap at 32 bits have the same effect as on a GPU, which ignores the upper half of a shared or local
-/// address. A wrapped unsigned 32-bit index becomes a 64-bit index near 2^32, which a GPU treats as negative. Sign-extending
-/// such an index, or the lower half of a constant one, gives the same address modulo 2^32.
+/// Makes indices that wrap at 32 bits have the same effect as on a GPU, which ignores the upper half of a shared or
+/// local address. A wrapped unsigned 32-bit index becomes a 64-bit index near 2^32, which a GPU treats as negative.
+/// Sign-extending such an index, or the lower half of a constant index, gives the same address modulo 2^32.
 ///
-/// On a GPU, only generic addresses need this: LLVM computes those in the shared and local spaces with 32 bits. nvcc infers the
-/// space of generic ones across functions.
+/// On a GPU, only generic addresses need this: LLVM computes addresses in the shared and local spaces with 32 bits.
+/// nvcc infers the space of generic addresses across functions.
 pub fn sign_extend(module: &Module, cpu: bool) {
     let analysis = Analysis::of(module);
     let narrow = [Space::Shared, Space::Local].map(Fact::Is);
@@ -36,7 +36,8 @@ pub fn sign_extend_in(address: Instruction) {
     }
 }
 
-/// Returns a sign-extended index that is equal modulo 2^32; `None` if `index` is already sign-extended, or cannot be analysed.
+/// Returns a sign-extended index that is equal to `index` modulo 2^32, or `None` if `index` is already sign-extended or
+/// cannot be analysed.
 fn with_sign<'m>(at: Instruction<'m>, index: Value<'m>) -> Option<Value<'m>> {
     let builder = Builder::before(at);
     let ty = Type::int(64);

@@ -1,18 +1,19 @@
 //! Context-sensitive analysis: finds the contexts in which each device function is called.
 //!
-//! A *context* of a function is the list of facts about its pointer parameters. A kernel has one; each call creates one for
-//! its callee. Facts are separate for each context, so the two calls of figure 5.6 in Rieber 2017 are not joined. The number
-//! of contexts is finite (facts to the power of parameters) and limited by [`MAXIMUM_CONTEXTS`], so recursion terminates.
+//! A *context* of a function is the list of facts about its pointer parameters. A kernel has one context; each call
+//! creates one for its callee. Facts are separate for each context, so the two calls of figure 5.6 in Rieber 2017 are
+//! not joined. The number of contexts is finite (facts to the power of parameters) and limited by [`MAX_CONTEXTS`], so
+//! recursion terminates.
 
-use super::transfer::{Facts, own_parameter};
+use super::transfer::{Facts, fixed_parameter_fact};
 use super::{Fact, Memory, raise};
 use crate::ir::{Call, Function, Instruction, Module, Value, traits::*};
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of contexts per function; further ones are analysed together, with all parameters mixed.
-const MAXIMUM_CONTEXTS: usize = 32;
+/// Maximum number of contexts per function; any others are analysed as one, with all parameters mixed.
+const MAX_CONTEXTS: usize = 32;
 
-/// Function, and the facts about its pointer parameters in order.
+/// A function, and the facts about its pointer parameters in order.
 pub type Context<'m> = (Function<'m>, Vec<Fact>);
 
 #[derive(Default)]
@@ -54,7 +55,7 @@ impl<'m> View<'_, 'm> {
     fn target(&self, call: Call<'m>, callee: Function<'m>) -> Context<'m> {
         let facts = parameter_facts(callee, |index, part| self.part(call.operand(index), part));
         let known = self.solver.counts.get(&callee);
-        if known.is_some_and(|known| known.len() >= MAXIMUM_CONTEXTS && !known.contains(&facts)) {
+        if known.is_some_and(|known| known.len() >= MAX_CONTEXTS && !known.contains(&facts)) {
             return undecided(callee);
         }
         (callee, facts)
@@ -65,11 +66,12 @@ fn undecided(function: Function<'_>) -> Context<'_> {
     (function, parameter_facts(function, |_, _| Fact::Mixed))
 }
 
-fn parameter_facts(function: Function, given: impl Fn(u32, u32) -> Fact) -> Vec<Fact> {
+fn parameter_facts(function: Function, passed: impl Fn(u32, u32) -> Fact) -> Vec<Fact> {
     let mut facts = Vec::new();
     for (index, parameter) in (0..).zip(function.parameters()) {
         for part in 0..parameter.ty().pointers() {
-            facts.push(own_parameter(function, index).unwrap_or_else(|| given(index, part)));
+            let fixed = fixed_parameter_fact(function, index);
+            facts.push(fixed.unwrap_or_else(|| passed(index, part)));
         }
     }
     facts
@@ -102,7 +104,7 @@ pub fn find<'m>(
 }
 
 impl<'m> Solver<'m> {
-    /// Makes one pass over everything reachable from the roots with the current facts.
+    /// Performs one pass over everything that is reachable from the roots, with the current facts.
     fn sweep(&mut self, roots: &[Context<'m>]) -> (Contexts<'m>, bool) {
         let (mut contexts, mut seen) = (Contexts::default(), HashSet::new());
         let mut pending: Vec<Context> = roots.iter().rev().cloned().collect();
@@ -132,7 +134,7 @@ impl<'m> Solver<'m> {
                     pending.push(target.clone());
                     contexts.targets.insert((context.clone(), call), target);
                 }
-                for (value, part, fact) in view.tell(instruction) {
+                for (value, part, fact) in view.derive(instruction) {
                     changed |= raise(&mut self.facts, (context.clone(), value, part), fact);
                 }
             }

@@ -1,11 +1,11 @@
 //! Facts about pointers that are read from memory.
 
-use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
+use super::sources::{has_only_global_addresses, only_global_pointers_reach_memory};
 use super::{Analysis, Fact, Space};
 use crate::ir::{Call, Function, Module, Opcode::*, Value, space, traits::*};
 use crate::reach::reach;
 
-/// Facts about pointers in memory, by address space. The host, which fills parameters, constants and buffers, only has
+/// Facts about pointers in memory, by address space. The host, which fills parameters, constants and buffers, has only
 /// pointers to global memory, so the facts depend on what the module stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -15,7 +15,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Facts if only pointers to global memory are stored.
+    /// The facts if only pointers to global memory are stored.
     pub(super) const GLOBAL: Memory = Memory {
         parameters: Fact::Is(Space::Global),
         constants: Fact::Is(Space::Global),
@@ -27,19 +27,19 @@ impl Memory {
         if only_global_pointers_reach_memory(module, analysis) {
             return Memory::GLOBAL;
         }
-        let decided = |holds| match holds {
+        let fact = |is_global| match is_global {
             true => Fact::Is(Space::Global),
             false => Fact::Mixed,
         };
-        let constants_fine = (module.variables().into_iter())
+        let constants_are_global = (module.variables().into_iter())
             .filter(|v| v.ty().address_space() == space::CONSTANT)
             .filter_map(|v| v.initial_value())
-            .all(constant_is_fine);
+            .all(has_only_global_addresses);
         let mut kernels = module.kernels().into_iter();
-        let parameters_fine = kernels.all(parameters_stay_as_given);
+        let parameters_are_global = kernels.all(leaves_parameters_unchanged);
         Memory {
-            parameters: decided(parameters_fine),
-            constants: decided(constants_fine),
+            parameters: fact(parameters_are_global),
+            constants: fact(constants_are_global),
             anywhere: Fact::Mixed,
         }
     }
@@ -55,19 +55,19 @@ impl Memory {
 }
 
 /// Whether a kernel only reads its by-value structures. It might write to them, since they are copies.
-fn parameters_stay_as_given(kernel: Function) -> bool {
+fn leaves_parameters_unchanged(kernel: Function) -> bool {
     (0..)
         .zip(kernel.parameters())
         .filter(|(index, _)| kernel.is_by_value(*index) && !kernel.is_read_only(*index))
         .all(|(_, parameter)| only_read(parameter))
 }
 
-/// Whether a function writes nothing through a pointer or one derived from it.
+/// Whether a function writes nothing through `pointer` or a pointer derived from it.
 fn only_read(pointer: Value) -> bool {
     let mut only_read = true;
     reach([pointer], |value| {
-        let mut made = value.users();
-        made.retain(|user| match user.opcode() {
+        let mut derived = value.users();
+        derived.retain(|user| match user.opcode() {
             Some(GetElementPtr | BitCast | AddrSpaceCast | Freeze | Phi | Select) => true,
             opcode => {
                 let reads = matches!(opcode, Some(Load | ICmp));
@@ -76,7 +76,7 @@ fn only_read(pointer: Value) -> bool {
                 false
             }
         });
-        made
+        derived
     });
     only_read
 }

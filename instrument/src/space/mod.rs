@@ -3,8 +3,8 @@
 //! This is a must-analysis over the def-use chains of the whole module. Each pointer gets a [`Fact`] from the lattice
 //! *unknown* < *one definite space* < *mixed*; [`join`] is its least upper bound. The transfer function (in
 //! `transfer.rs`) is monotone, and each fact rises at most twice, so the iteration terminates even with recursion.
-//! Addresses that are *mixed* at the end are tested when the program runs. `contexts.rs` finds the contexts in which each
-//! function is called, so that each can get its own copy.
+//! Addresses that are *mixed* at the end are tested when the program runs. `contexts.rs` finds the contexts in which
+//! each function is called, so that each context can get its own copy.
 
 mod contexts;
 mod memory;
@@ -17,7 +17,7 @@ pub use contexts::{Context, Contexts};
 use crate::ir::{Call, Function, Instruction, Module, Opcode, Value, space, traits::*};
 use memory::Memory;
 use std::collections::HashMap;
-use transfer::{Facts, own_parameter};
+use transfer::{Facts, fixed_parameter_fact};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
@@ -31,7 +31,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// Returns the fact for an NVPTX address-space number; `None` for the generic space.
+    /// Returns the fact for an NVPTX address-space number, or `None` for the generic space.
     fn from_number(number: u32) -> Option<Fact> {
         Some(match number {
             space::GENERIC => return None,
@@ -47,11 +47,11 @@ impl Space {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fact {
-    /// The pointer was not reached (yet), or is null or undefined.
+    /// The pointer has not been reached (yet), or is null or undefined.
     Unknown,
-    /// It always points into this space.
+    /// The pointer always points into this space.
     Is(Space),
-    /// It may point into multiple spaces, or is not analysed.
+    /// The pointer may point into multiple spaces, or is not analysed.
     Mixed,
 }
 
@@ -74,8 +74,8 @@ pub struct Analysis<'m> {
 impl<'m> Analysis<'m> {
     /// Analyses a whole module, which defines all relevant functions.
     pub fn of(module: &'m Module) -> Self {
-        // Assumes at first that memory only holds pointers to global memory. If a store contradicts that, the analysis
-        // is repeated without it. The assumption is inductive: its first violation would be such a store.
+        // Assume at first that memory contains only pointers to global memory. If a store contradicts this assumption,
+        // repeat the analysis without it. The assumption is inductive: its first violation would be such a store.
         let mut analysis = Self::empty(module, Memory::GLOBAL);
         analysis.iterate(module);
         let memory = Memory::of(module, &analysis);
@@ -126,7 +126,7 @@ impl<'m> Analysis<'m> {
                     }
                 }
                 for instruction in instructions {
-                    for (value, part, fact) in self.tell(*instruction) {
+                    for (value, part, fact) in self.derive(*instruction) {
                         changed |= raise(&mut self.facts, (value, part), fact);
                     }
                 }
@@ -136,7 +136,7 @@ impl<'m> Analysis<'m> {
 
     /// Returns the fact about a parameter (Rieber 2017: direct and indirect kernel parameters).
     fn parameter(&self, function: Function<'m>, index: u32, part: u32) -> Fact {
-        if let Some(fact) = own_parameter(function, index) {
+        if let Some(fact) = fixed_parameter_fact(function, index) {
             return fact;
         }
         if self.address_taken.contains(&function) {
@@ -157,9 +157,9 @@ fn returned<'m>(instruction: Instruction<'m>) -> Option<Value<'m>> {
 /// Raises the fact for `key`; returns whether it changed.
 fn raise<K: Eq + std::hash::Hash>(facts: &mut HashMap<K, Fact>, key: K, fact: Fact) -> bool {
     let known = facts.entry(key).or_insert(Fact::Unknown);
-    let risen = join(*known, fact);
-    let changed = risen != *known;
-    *known = risen;
+    let joined = join(*known, fact);
+    let changed = joined != *known;
+    *known = joined;
     changed
 }
 

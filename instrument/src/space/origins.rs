@@ -1,14 +1,14 @@
 //! Describes the origin of a pointer: the chain that proves its space, or the origins that disagree.
 
-use super::transfer::{Facts, handed_on};
+use super::transfer::{Facts, forwarded_parts};
 use super::{Analysis, Fact, Space, returned};
 use crate::ir::Opcode::{self, *};
 use crate::ir::{Location, Value, ValueKind::*, traits::*};
 use std::collections::HashSet;
 use superstep_trace::display_name;
 
-/// Longer chains are truncated for readability.
-const LONGEST_CHAIN: usize = 24;
+/// Maximum length of a chain; longer chains are truncated for readability.
+const MAX_CHAIN: usize = 24;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
@@ -32,9 +32,9 @@ impl<'m> Analysis<'m> {
     /// Returns the steps from `pointer` back to its origin, along the first path at each fork.
     pub fn chain(&self, pointer: Value<'m>) -> Vec<Origin> {
         let (mut chain, mut seen, mut next) = (Vec::new(), HashSet::new(), Some((pointer, 0)));
-        while let Some(place) = next.filter(|p| seen.insert(*p) && chain.len() < LONGEST_CHAIN) {
-            chain.push(self.describe(place));
-            let mut before = self.predecessors(place).into_iter();
+        while let Some(step) = next.filter(|it| seen.insert(*it) && chain.len() < MAX_CHAIN) {
+            chain.push(self.describe(step));
+            let mut before = self.predecessors(step).into_iter();
             next = before.find(|(value, part)| self.part(*value, *part) != Fact::Unknown);
         }
         chain
@@ -43,20 +43,20 @@ impl<'m> Analysis<'m> {
     pub fn origins(&self, pointer: Value<'m>) -> Vec<Origin> {
         let (mut origins, mut seen) = (Vec::new(), HashSet::new());
         let mut pending = vec![(pointer, 0)];
-        while let Some(place) = pending.pop() {
-            if !seen.insert(place) {
+        while let Some(step) = pending.pop() {
+            if !seen.insert(step) {
                 continue;
             }
-            let predecessors = self.predecessors(place);
+            let predecessors = self.predecessors(step);
             if predecessors.is_empty() {
-                origins.push(self.describe(place));
+                origins.push(self.describe(step));
             }
             pending.extend(predecessors);
         }
         origins
     }
 
-    /// Returns the parts of values from which a part of a value is derived; empty for an origin.
+    /// Returns the parts of values from which a part of a value is derived; an origin has none.
     fn predecessors(&self, (value, part): (Value<'m>, u32)) -> Vec<(Value<'m>, u32)> {
         let same = |values: Vec<Value<'m>>| values.into_iter().map(|v| (v, part)).collect();
         if let Some((function, index)) = value.as_parameter() {
@@ -69,7 +69,7 @@ impl<'m> Analysis<'m> {
             let calls = self.calls.get(&function).into_iter().flatten();
             return same(calls.map(|call| call.operand(index)).collect());
         }
-        handed_on(value, part).unwrap_or_else(|| {
+        forwarded_parts(value, part).unwrap_or_else(|| {
             let callee = value.as_call().and_then(|call| call.defined_function());
             let body = callee.map(|f| f.instructions()).unwrap_or_default();
             same(body.into_iter().filter_map(returned).collect())
@@ -79,27 +79,27 @@ impl<'m> Analysis<'m> {
     fn describe(&self, (value, part): (Value<'m>, u32)) -> Origin {
         Origin {
             fact: self.part(value, part),
-            what: self.words(value),
+            what: self.description(value),
             location: value.location(),
         }
     }
 
-    fn words(&self, value: Value<'m>) -> String {
+    fn description(&self, value: Value<'m>) -> String {
         let named = |kind: &str| match value.name() {
             name if name.is_empty() => kind.to_owned(),
             name => format!("{kind} {}", display_name(&name)),
         };
         if let Some((function, index)) = value.as_parameter() {
             let name = display_name(&function.name());
-            let (how, whose) = match (function.is_by_value(index), function.is_kernel()) {
+            let (kind, owner) = match (function.is_by_value(index), function.is_kernel()) {
                 (true, true) => ("by-value ", "kernel"),
                 (true, false) => ("by-value ", "function"),
                 (false, true) => ("", "kernel"),
                 (false, false) => ("", "function"),
             };
-            return format!("{how}parameter {index} of {whose} {name}");
+            return format!("{kind}parameter {index} of {owner} {name}");
         }
-        let words = match (value.kind(), value.opcode()) {
+        let description = match (value.kind(), value.opcode()) {
             (LLVMGlobalVariableValueKind, _) => match self.fact(value) {
                 Fact::Is(Space::Shared) => return named("shared variable"),
                 Fact::Is(Space::Constant) => return named("constant variable"),
@@ -111,8 +111,8 @@ impl<'m> Analysis<'m> {
                 Alloca => return named("local variable"),
                 GetElementPtr => "an element",
                 AddrSpaceCast | BitCast | Freeze => "a cast",
-                Phi => "one of several, depending on the path taken (phi)",
-                Select => "one of two, depending on a condition (select)",
+                Phi => "one of several pointers, depending on the path taken (phi)",
+                Select => "one of two pointers, depending on a condition (select)",
                 ExtractValue => "a member of a struct",
                 InsertValue => "a struct built here",
                 ExtractElement => "an element of a vector",
@@ -132,6 +132,6 @@ impl<'m> Analysis<'m> {
                 _ => "a pointer that the analysis does not follow",
             },
         };
-        words.to_owned()
+        description.to_owned()
     }
 }

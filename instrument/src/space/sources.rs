@@ -1,51 +1,54 @@
-//! Pointers that memory can hold.
+//! Determines which pointers memory can contain.
 
 use super::transfer::Facts;
 use super::{Analysis, Fact, Space};
 use crate::ir::{Instruction, Module, Opcode::*, Value, ValueKind, traits::*};
 
-/// Whether every pointer that the module writes to memory points to global memory (or is null), so that a pointer *read*
-/// from memory does too: the host, the only other writer, has no other pointers.
+/// Whether every pointer that the module writes to memory points to global memory (or is null), so that a pointer
+/// *read* from memory does too: the host, the only other writer, has no other pointers.
 pub(super) fn only_global_pointers_reach_memory<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,
 ) -> bool {
     let allowed = [Fact::Unknown, Fact::Is(Space::Global)];
-    let fine = |value: Value<'m>| {
+    let is_allowed = |value: Value<'m>| {
         value.kind() == ValueKind::LLVMFunctionValueKind
             || (0..value.ty().pointers()).all(|part| allowed.contains(&analysis.part(value, part)))
     };
-    let fine_instruction = |instruction: Instruction<'m>| {
-        let written = match instruction.get_opcode() {
-            Store => fine(instruction.operand(0)),
-            AtomicRMW => fine(instruction.operand(1)),
-            AtomicCmpXchg => fine(instruction.operand(2)),
+    let stores_only_allowed = |instruction: Instruction<'m>| {
+        let is_fine = match instruction.get_opcode() {
+            Store => is_allowed(instruction.operand(0)),
+            AtomicRMW => is_allowed(instruction.operand(1)),
+            AtomicCmpXchg => is_allowed(instruction.operand(2)),
             // The address may be stored as a number, which is not tracked here.
-            PtrToInt | PtrToAddr => fine(instruction.operand(0)),
+            PtrToInt | PtrToAddr => is_allowed(instruction.operand(0)),
             _ => true,
         };
-        written && !instruction.operands().into_iter().any(hides_address)
+        is_fine && !instruction.operands().into_iter().any(hides_address)
     };
     let variables = module.variables().into_iter();
     variables
         .filter(|v| !v.name().starts_with("llvm."))
         .filter_map(|v| v.initial_value())
-        .all(constant_is_fine)
-        && module.instructions().all(fine_instruction)
+        .all(has_only_global_addresses)
+        && module.instructions().all(stores_only_allowed)
 }
 
-/// Whether a constant holds the address of a shared or constant variable as a number.
+/// Whether a constant contains the address of a shared or constant variable as a number.
 fn hides_address(value: Value) -> bool {
     let number =
         value.is_compound_constant() && matches!(value.opcode(), Some(PtrToInt | PtrToAddr));
-    number && !constant_is_fine(value.operand(0))
+    number && !has_only_global_addresses(value.operand(0))
         || value.constant_parts().into_iter().any(hides_address)
 }
 
-/// Whether an initial value holds no address of a shared or constant variable.
-pub(super) fn constant_is_fine(value: Value) -> bool {
+/// Whether an initial value contains no address of a shared or constant variable.
+pub(super) fn has_only_global_addresses(value: Value) -> bool {
     if value.kind() == ValueKind::LLVMGlobalVariableValueKind {
         return matches!(value.ty().address_space(), 0 | 1);
     }
-    value.constant_parts().into_iter().all(constant_is_fine)
+    value
+        .constant_parts()
+        .into_iter()
+        .all(has_only_global_addresses)
 }

@@ -1,13 +1,13 @@
-//! The transfer function, which computes the fact about an instruction's pointer from those about its operands.
+//! The transfer function, which computes the fact about an instruction's pointer from the facts about its operands.
 
 use super::{Fact, Memory, Space, join, returned};
-use crate::children::gives_arguments;
+use crate::children::returns_argument_buffer;
 use crate::ir::{Call, Function, Instruction, Opcode::*, Value, ValueKind::*, traits::*};
 
-/// Facts known to an analysis, and the transfer function on them.
+/// The current facts of an analysis, and the transfer function on them.
 ///
-/// A value, such as a struct in registers, can hold multiple pointers. Each is a *part*, numbered in the order of
-/// [`crate::ir::Type::pointers`]; a pointer or a vector of pointers only has part 0.
+/// A value, such as a struct in registers, can contain multiple pointers. Each is a *part*, numbered in the order of
+/// [`crate::ir::Type::pointers`]; a pointer or a vector of pointers has only part 0.
 pub(super) trait Facts<'m> {
     /// Returns the current fact about a part of an instruction or a parameter.
     fn known(&self, value: Value<'m>, part: u32) -> Fact;
@@ -15,18 +15,18 @@ pub(super) trait Facts<'m> {
     fn result(&self, call: Call<'m>, callee: Function<'m>, part: u32) -> Fact;
     fn memory(&self) -> Memory;
 
-    /// Returns the facts about the parts of an instruction's value, and about the function's result if it returns one. The
-    /// function's value represents its result.
-    fn tell(&self, instruction: Instruction<'m>) -> Vec<(Value<'m>, u32, Fact)> {
+    /// Returns the facts about the parts of an instruction's value, and about the function's result if it returns one.
+    /// The function's value represents its result.
+    fn derive(&self, instruction: Instruction<'m>) -> Vec<(Value<'m>, u32, Fact)> {
         let value = instruction.value();
-        let own =
+        let parts =
             (0..value.ty().pointers()).map(|part| (value, part, self.transfer(instruction, part)));
         let result = returned(instruction).map(|value| {
             let function = instruction.parent_function().value();
             let parts = 0..value.ty().pointers();
             parts.map(move |part| (function, part, self.part(value, part)))
         });
-        own.chain(result.into_iter().flatten()).collect()
+        parts.chain(result.into_iter().flatten()).collect()
     }
 
     fn fact(&self, pointer: Value<'m>) -> Fact {
@@ -53,8 +53,8 @@ pub(super) trait Facts<'m> {
 
     /// Returns the fact about an instruction that defines a pointer (the set *POp* in Rieber 2017).
     fn transfer(&self, instruction: Instruction<'m>, part: u32) -> Fact {
-        if let Some(handed_on) = handed_on(instruction.value(), part) {
-            let facts = handed_on.into_iter();
+        if let Some(parts) = forwarded_parts(instruction.value(), part) {
+            let facts = parts.into_iter();
             let facts = facts.map(|(value, part)| self.part(value, part));
             return facts.fold(Fact::Unknown, join);
         }
@@ -63,29 +63,29 @@ pub(super) trait Facts<'m> {
             Load | AtomicRMW | AtomicCmpXchg => {
                 self.memory().read(self.fact(instruction.operand(0)))
             }
-            IntToPtr if shared_by_assembly(instruction.operand(0)) => Fact::Is(Space::Shared),
+            IntToPtr if is_shared_address(instruction.operand(0)) => Fact::Is(Space::Shared),
             _ => match instruction.as_call() {
-                Some(call) => self.called(call, part),
+                Some(call) => self.call_result(call, part),
                 None => Fact::Mixed,
             },
         }
     }
 
-    fn called(&self, call: Call<'m>, part: u32) -> Fact {
+    fn call_result(&self, call: Call<'m>, part: u32) -> Fact {
         let Some(callee) = call.get_called_fn_value() else {
             return Fact::Mixed;
         };
         let name = callee.name();
-        let passes_through = [
+        let transparent = [
             "llvm.launder.invariant.group",
             "llvm.strip.invariant.group",
             "llvm.ptrmask",
         ];
-        if passes_through.iter().any(|prefix| name.starts_with(prefix)) {
+        if transparent.iter().any(|prefix| name.starts_with(prefix)) {
             self.fact(call.operand(0))
         } else if name == "malloc" {
             Fact::Is(Space::Global)
-        } else if gives_arguments(&name) {
+        } else if returns_argument_buffer(&name) {
             Fact::Is(Space::Parameter)
         } else if callee.is_declaration() {
             Fact::Mixed
@@ -95,8 +95,9 @@ pub(super) trait Facts<'m> {
     }
 }
 
-/// Returns the parts of operands that become this part of a value; `None` for operations that do not pass on their operands.
-pub(super) fn handed_on<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m>, u32)>> {
+/// Returns the parts of operands that become this part of a value, or `None` if the operation does not forward its
+/// operands.
+pub(super) fn forwarded_parts<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m>, u32)>> {
     let indices = || value.as_instruction().map(Instruction::get_indices);
     let operands = match value.opcode()? {
         GetElementPtr | BitCast | AddrSpaceCast | Freeze | ExtractElement => {
@@ -107,14 +108,14 @@ pub(super) fn handed_on<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m
         // The elements of a vector are not distinguished.
         InsertElement | ShuffleVector => vec![value.operand(0), value.operand(1)],
         ExtractValue => {
-            let whole = value.operand(0);
-            let (place, _) = whole.ty().member_at(&indices()?);
-            return Some(vec![(whole, place + part)]);
+            let aggregate = value.operand(0);
+            let (first, _) = aggregate.ty().member_at(&indices()?);
+            return Some(vec![(aggregate, first + part)]);
         }
         InsertValue => {
-            let (place, ty) = value.ty().member_at(&indices()?);
-            return Some(match part.checked_sub(place) {
-                Some(inside) if inside < ty.pointers() => vec![(value.operand(1), inside)],
+            let (first, ty) = value.ty().member_at(&indices()?);
+            return Some(match part.checked_sub(first) {
+                Some(index) if index < ty.pointers() => vec![(value.operand(1), index)],
                 _ => vec![(value.operand(0), part)],
             });
         }
@@ -150,10 +151,10 @@ fn constant(value: Value, part: u32) -> Fact {
 }
 
 /// Whether a number is a shared-memory address from inline PTX (`cvta.shared`, which cooperative groups use).
-fn shared_by_assembly(number: Value) -> bool {
+fn is_shared_address(number: Value) -> bool {
     let call = number.as_call();
     call.and_then(|call| call.callee().inline_assembly())
-        .is_some_and(|(template, _)| crate::ptx::gives_shared_address(&template))
+        .is_some_and(|(template, _)| crate::ptx::returns_shared_address(&template))
 }
 
 fn constant_pointer(pointer: Value) -> Fact {
@@ -170,8 +171,8 @@ fn constant_pointer(pointer: Value) -> Fact {
     }
 }
 
-/// Returns the fact about a parameter that does not depend on calls: a kernel's, or one passed by value.
-pub(super) fn own_parameter(function: Function, index: u32) -> Option<Fact> {
+/// Returns the fact about a parameter that does not depend on calls: a parameter of a kernel, or one passed by value.
+pub(super) fn fixed_parameter_fact(function: Function, index: u32) -> Option<Fact> {
     match (function.is_kernel(), function.is_by_value(index)) {
         (true, true) => Some(Fact::Is(Space::Parameter)),
         (true, false) => Some(Fact::Is(Space::Global)),

@@ -43,7 +43,7 @@ impl Body<'_> {
     /// Writes an address for accessing `bytes` bytes at a pointer, in its address space.
     fn address(&mut self, pointer: &Pointer, bytes: u32, alignment: u32, choice: u16) -> String {
         let ty = super::body::pointer_type(pointer.number);
-        // Whatever the number, the masked offset keeps the access inside the 64 bytes at every pointer.
+        // For any number, the masked offset keeps the access within the 64 bytes at the pointer.
         let limit = if bytes <= alignment { 63 } else { 31 };
         let mask = limit & !(alignment - 1);
         let number = self.number(choice / 4);
@@ -80,15 +80,15 @@ impl Body<'_> {
         let address = self.address(&pointer, *bytes, *alignment, choices[2]);
         let ty = super::body::pointer_type(pointer.number);
         self.access(Op::Load, &ty, &address, &bytes.to_string());
-        let how = match choices[3] % 8 {
+        let kind = match choices[3] % 8 {
             0 => "volatile",
             1 if matches!(*name, "i32" | "i64" | "i16" | "i8" | "float") => "atomic",
             _ => "",
         };
-        let order = if how == "atomic" { "acquire, " } else { "" };
+        let order = if kind == "atomic" { "acquire, " } else { "" };
         let order = order.trim_end_matches(", ");
         let value = self.define(&format!(
-            "load {how} {name}, {ty} {address} {order}, align {alignment}"
+            "load {kind} {name}, {ty} {address} {order}, align {alignment}"
         ));
         let value = if name.starts_with('<') {
             let last = name[1..2].parse::<u16>().unwrap_or(1);
@@ -137,14 +137,14 @@ impl Body<'_> {
         let address = self.address(&pointer, *bytes, *alignment, choices[2]);
         let ty = super::body::pointer_type(pointer.number);
         self.access(Op::Store, &ty, &address, &bytes.to_string());
-        let how = match choices[3] % 8 {
+        let kind = match choices[3] % 8 {
             0 => "volatile",
             1 if matches!(*name, "i32" | "i64" | "i16" | "i8" | "float") => "atomic",
             _ => "",
         };
-        let order = if how == "atomic" { "release" } else { "" };
+        let order = if kind == "atomic" { "release" } else { "" };
         self.line(&format!(
-            "store {how} {name} {value}, {ty} {address} {order}, align {alignment}"
+            "store {kind} {name} {value}, {ty} {address} {order}, align {alignment}"
         ));
     }
 
@@ -224,7 +224,7 @@ impl Body<'_> {
         self.scope.numbers.push(number);
     }
 
-    /// Returns a length of up to 32 bytes: constant or not, often 0.
+    /// Returns a length of up to 32 bytes, which may be constant and is often 0.
     fn length(&mut self, choice: u16) -> String {
         const CONSTANT: [u32; 6] = [0, 1, 8, 12, 32, 24];
         match choice % 4 {
@@ -254,8 +254,8 @@ impl Body<'_> {
         ));
     }
 
-    /// Writes a `memcpy` or `memmove` from the upper half of one pointer's 64 bytes to the lower half of another's. They
-    /// never overlap, because pointers are at multiples of 64 bytes in an object.
+    /// Writes a `memcpy` or `memmove` from the upper half of one pointer's 64 bytes to the lower half of another
+    /// pointer's 64 bytes. The halves never overlap, because pointers are at multiples of 64 bytes in an object.
     pub fn copy(&mut self, choices: [u16; 4]) {
         let target = self.writable_pointer(choices[0]);
         let source = pick(&self.scope.pointers, choices[1]);

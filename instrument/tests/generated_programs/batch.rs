@@ -36,7 +36,7 @@ impl Totals {
     }
 }
 
-/// Failure of a batch, with the failing module if known.
+/// The failure of a batch, with the failing module if it is known.
 #[derive(Debug)]
 pub struct Failure {
     pub module: Option<usize>,
@@ -59,7 +59,7 @@ pub enum Language {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub language: Language,
-    /// Half of the modules are instrumented late, the others early; an odd number swaps them.
+    /// Half of the modules are instrumented late, the others early; an odd number swaps the halves.
     pub shift: usize,
     /// Also runs the GPU backend, and checks that the instrumenter rejects a second pass and, with `--strict`,
     /// modules with sites that are tested at run time.
@@ -92,15 +92,15 @@ pub fn run(modules: &[Vec<Program>], plan: Plan, folder: &Path) -> Result<Totals
         oracles.push(folder.join(format!("{number}.oracle.bc")));
         traced.push(folder.join(format!("{number}.traced.bc")));
     }
-    let anywhere = |(stage, message)| Failure {
+    let in_batch = |(stage, message)| Failure {
         module: None,
         stage,
         message,
     };
     oracles.extend(traced);
-    let words = Shared::get().drive(folder, &oracles).map_err(anywhere)?;
+    let words = Shared::get().drive(folder, &oracles).map_err(in_batch)?;
     let (failures, accesses) =
-        judge(&words, &tables).map_err(|message| anywhere(("compare", message)))?;
+        judge(&words, &tables).map_err(|message| in_batch(("compare", message)))?;
     totals.accesses = accesses;
     match failures.into_iter().next() {
         Some(((module, program), difference)) => Err(Failure {
@@ -186,26 +186,26 @@ fn instrument(
         if gpu.run()?.sites != table.sites {
             return Err("the two backends find different sites".to_owned());
         }
-        refuses_what_it_should(gpu, &output, &table, &path("twice.bc"))?;
+        check_rejections(gpu, &output, &table, &path("twice.bc"))?;
     }
     Ok(table)
 }
 
-/// Checks that a second pass over both results is rejected, and that `--strict` rejects the module if and only if something
-/// in it is tested at run time.
-fn refuses_what_it_should(
+/// Checks that a second pass over both results is rejected, and that `--strict` rejects the module if and only if
+/// something in it is tested at run time.
+fn check_rejections(
     gpu: Instrumentation,
     traced: &Path,
     table: &ModuleTable,
     spare: &Path,
 ) -> Result<(), String> {
-    for again in [traced, gpu.output] {
-        let twice = Instrumentation {
-            input: again,
+    for input in [traced, gpu.output] {
+        let second_pass = Instrumentation {
+            input,
             output: spare,
             ..gpu
         };
-        match twice.run() {
+        match second_pass.run() {
             Err(message) if message.contains("is already instrumented") => {}
             other => return Err(format!("a second pass gave {other:?}")),
         }

@@ -85,8 +85,8 @@ impl<'a> Body<'a> {
         self.block = name.to_owned();
     }
 
-    /// Calls the oracle for the access in the next line. In the traced program, an empty asm statement replaces this call,
-    /// which keeps LLVM from merging adjacent accesses before they are counted.
+    /// Calls the oracle for the access in the next line. In the traced program, an empty asm statement replaces this
+    /// call, which keeps LLVM from merging adjacent accesses before they are counted.
     pub fn access(&mut self, op: Op, ty: &str, address: &str, bytes: &str) {
         let lines = self.access_lines(op, ty, address, bytes);
         self.text.push_str(&lines);
@@ -117,11 +117,12 @@ impl<'a> Body<'a> {
         matches!(self.objects.mode, Mode::Plain | Mode::Smuggling)
     }
 
-    /// Returns a pointer that may be joined with others: in a plain program, one to the space that `meeting` selects.
-    fn joinable(&self, choice: u16, meeting: u16) -> Pointer {
-        let wanted = [Space::Global, Space::Shared][usize::from(meeting) % 2];
-        let fitting = |p: &&Pointer| !self.plain() || p.space == Some(wanted);
-        let list: Vec<&Pointer> = self.scope.pointers.iter().filter(fitting).collect();
+    /// Returns a pointer that may be joined with others: in a plain program, a pointer to the space that `space_choice`
+    /// selects.
+    fn joinable(&self, choice: u16, space_choice: u16) -> Pointer {
+        let space = [Space::Global, Space::Shared][usize::from(space_choice) % 2];
+        let can_join = |p: &&Pointer| !self.plain() || p.space == Some(space);
+        let list: Vec<&Pointer> = self.scope.pointers.iter().filter(can_join).collect();
         pick(&list, choice).clone()
     }
 
@@ -143,7 +144,7 @@ impl<'a> Body<'a> {
         pick(&list, choice).clone()
     }
 
-    /// Casts a pointer to a generic one.
+    /// Casts a pointer to a generic pointer.
     pub fn generic(&mut self, pointer: &Pointer) -> Pointer {
         let mut generic = pointer.clone();
         if pointer.number != 0 {
@@ -242,7 +243,7 @@ impl<'a> Body<'a> {
         self.scope.slots.extend(left.either(&right, text));
     }
 
-    /// Writes two or three branches that are joined by a phi.
+    /// Writes a branch with two or three paths that are joined by a phi.
     fn branch(&mut self, choices: [u16; 4], body: &[Step]) {
         let id = self.fresh();
         let outside = self.scope.clone();
@@ -252,10 +253,10 @@ impl<'a> Body<'a> {
             body.len() / 2
         };
         let (first, second) = body.split_at(cut);
-        let three = choices[3].is_multiple_of(5);
+        let is_three_way = choices[3].is_multiple_of(5);
         let third = self.joinable(choices[1], choices[0]);
         let third = self.generic(&third);
-        if three {
+        if is_three_way {
             let number = self.number(choices[2]);
             let selector = self.define(&format!("and i64 {number}, 3"));
             self.line(&format!(
@@ -281,7 +282,7 @@ impl<'a> Body<'a> {
             self.line(&format!("br label %join{id}"));
             self.scope = outside.clone();
         }
-        if three {
+        if is_three_way {
             incoming.push((third, before));
         }
         self.label(&format!("join{id}"));

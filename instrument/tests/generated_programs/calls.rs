@@ -5,7 +5,7 @@ use super::pointers::PAIR;
 use super::scope::{Layout, Life, Pointer, Slots, Space, pick};
 use superstep_trace::Op;
 
-/// Arguments for the common signature, and the lifetime of their targets.
+/// The arguments for the common signature, and the lifetime of their targets.
 struct Arguments {
     text: String,
     life: Life,
@@ -13,18 +13,18 @@ struct Arguments {
 }
 
 impl Body<'_> {
-    /// Whether one more call may be written; limits the number of calls that a program executes.
+    /// Whether another call may be written; limits the number of calls that a program executes.
     fn may_call(&mut self) -> bool {
         let allowed = self.calls_left > 0 && (self.kernel || self.loops == 0);
         self.calls_left -= u32::from(allowed);
         allowed
     }
 
-    /// Returns the pointer to use if the call is not made.
+    /// Returns the pointer to use if the call is not executed.
     fn fallback(&self, argument: Pointer) -> Pointer {
         let space = Some(Space::Global);
-        let known = |p: &&Pointer| p.number == 0 && p.writable && p.space == space;
-        match self.scope.pointers.iter().find(known) {
+        let is_global = |p: &&Pointer| p.number == 0 && p.writable && p.space == space;
+        match self.scope.pointers.iter().find(is_global) {
             Some(global) if self.plain() => global.clone(),
             _ => argument,
         }
@@ -53,12 +53,12 @@ impl Body<'_> {
                 "ptr {}, ptr {}, ptr {}, i64 {number}, i32 {depth}",
                 first.text, second.text, table.text
             ),
-            life: first.life.max(second.life).max(table.holds),
+            life: first.life.max(second.life).max(table.target_life),
             fallback: self.fallback(first),
         })
     }
 
-    /// Writes a call: in a kernel unconditionally, elsewhere in a conditional part that the depth counter guards.
+    /// Writes a call, unconditionally in a kernel, and elsewhere in a conditional part guarded by the depth counter.
     fn guarded(&mut self, fallback: &Pointer, life: Life, call: impl FnOnce(&mut Self) -> String) {
         let result = Pointer {
             text: String::new(),
@@ -148,7 +148,7 @@ impl Body<'_> {
         let callee = usize::from(choices[0]) % self.objects.by_value;
         let prefix = self.objects.prefix.clone();
         let depth = self.depth();
-        let life = first.life.max(pair.holds);
+        let life = first.life.max(pair.target_life);
         let fallback = self.fallback(first.clone());
         self.guarded(&fallback, life, |body| {
             body.access(Op::Load, "ptr", &pair.text, "24");
@@ -163,12 +163,12 @@ impl Body<'_> {
     /// Returns a pointer that the function may return: its target must outlive the function.
     pub fn returnable(&mut self, choice: u16) -> Pointer {
         let list: Vec<Pointer> = self.scope.pointers.clone();
-        let fitting: Vec<&Pointer> = list
+        let candidates: Vec<&Pointer> = list
             .iter()
             .filter(|p| p.writable && p.life <= Life::Caller)
             .filter(|p| !self.plain() || p.space == Some(Space::Global))
             .collect();
-        let pointer = pick(&fitting, choice).clone();
+        let pointer = pick(&candidates, choice).clone();
         self.generic(&pointer)
     }
 }
@@ -180,7 +180,7 @@ pub fn by_value_parameter(life: Life, own: Life) -> Slots {
         layout: Layout::Pair,
         writable: true,
         writable_targets: true,
-        holds: life.max(own),
-        takes: own,
+        target_life: life.max(own),
+        required_life: own,
     }
 }

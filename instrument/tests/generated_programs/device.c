@@ -1,5 +1,5 @@
-/* Linked into every generated module. Defines the thread state, the function that yields to other threads (there are none), and the
- * probe's handler, which notifies the driver. */
+/* Linked into every generated module. Defines the thread state, the function that yields to other threads (there are none),
+ * and the probe's handler, which notifies the driver. */
 #include "thread.h"
 
 __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_thread;

@@ -1,7 +1,7 @@
 /* Runs the generated programs that are linked with it. Usage: PROGRAM RESULT
  *
  * Each module is linked twice: the first copy calls `oracle_access` before each access; the second is instrumented. Only
- * this file decides which addresses are global: those of its own memory and of registered variables. For each module and
+ * this file decides which addresses are global: those in its own memory and in registered variables. For each module and
  * program, RESULT contains these 64-bit words: module, program, number of events, events {what (site, or operation + 2^32),
  * width, object, offset}, number of objects, objects {object, hash of its final bytes}. */
 #include "thread.h"
@@ -20,7 +20,7 @@ struct CpuKernel {
   uint64_t frame_bytes;
   const uint32_t *parameters_at;
   const void *function;
-  uint64_t most_threads;
+  uint64_t max_threads;
 };
 struct CpuGlobal { const char *name; uint8_t *address; uint64_t bytes; uint32_t space, pad; };
 struct CpuModule {
@@ -58,7 +58,7 @@ _Noreturn static void fail(const char *what) {
   _exit(2);
 }
 
-static void caught(int number) { fail(number == SIGALRM ? "timed out" : "crashed"); }
+static void handle_signal(int number) { fail(number == SIGALRM ? "timed out" : "crashed"); }
 
 static uint64_t hash(const void *bytes, uint64_t length) {
   uint64_t value = 0xcbf29ce484222325u;
@@ -66,7 +66,7 @@ static uint64_t hash(const void *bytes, uint64_t length) {
   return value;
 }
 
-/* Returns the number of the object in global memory at an address, the same in both runs; 0 if there is none. */
+/* Returns the number of the object in global memory at an address, or 0 if there is none. Both runs use the same numbers. */
 static uint64_t object_of(const void *pointer, uint64_t *offset) {
   const uint8_t *address = pointer;
   if (address >= (uint8_t *)&memory && address < (uint8_t *)(&memory + 1)) {
@@ -161,7 +161,7 @@ static void run_program(FILE *result, uint8_t *const *initial) {
     alarm(20);
     void **args = (void *[]){&a, &b, &c, &t, &s, &x};
     const struct CpuKernel *kernel = &current->kernels[k];
-    /* Every other program runs as a loop over its threads, here a single one. */
+    /* Every other program runs as a loop over its threads; here, there is only one thread. */
     static uint64_t *log_starts[32], frame[1 << 16];
     __superstep_thread.log_starts = log_starts;
     for (int i = 0; i < 3; i++) __superstep_thread.ntid[i] = 1;
@@ -203,7 +203,7 @@ static void run_module(FILE *result) {
 
 int main(int count, char **arguments) {
   if (count != 2) return fprintf(stderr, "usage: PROGRAM RESULT\n"), 1;
-  for (int i = 0; i < 3; i++) signal((int[]){SIGSEGV, SIGALRM, SIGBUS}[i], caught);
+  for (int i = 0; i < 3; i++) signal((int[]){SIGSEGV, SIGALRM, SIGBUS}[i], handle_signal);
   FILE *result = fopen(arguments[1], "wb");
   if (!result) return perror(arguments[1]), 1;
   for (uint32_t m = 0; m < module_count; m++) {

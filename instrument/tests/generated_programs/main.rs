@@ -1,17 +1,17 @@
-//! Tests with generated programs that accesses to global memory, and no others, are traced, each exactly once.
+//! Uses generated programs to test that each access to global memory, and no other access, is traced exactly once.
 //!
-//! Device modules with pointers to all spaces, mixed through phis, selects, casts, numbers, structures, memory, calls and
-//! recursion, run on the CPU in two forms. In one, the program calls an oracle before each access; the other is
-//! instrumented. A driver, which owns all global memory, decides which of the oracle's accesses are global. Both must yield
-//! the same sequence of (operation, address, width) and the same final memory. In addition, LLVM verifies each module, and
-//! in every fourth batch, both backends find the same sites, a second pass is rejected, and `--strict` rejects exactly the
-//! modules in which something is tested at run time.
+//! Device modules with pointers to all spaces, mixed through phis, selects, casts, numbers, structures, memory, calls
+//! and recursion, run on the CPU in two forms. In one, the program calls an oracle before each access; the other is
+//! instrumented. A driver, which owns all global memory, decides which of the oracle's accesses are global. Both forms
+//! must yield the same sequence of (operation, address, width) and the same final memory. In addition, LLVM verifies
+//! each module, and every fourth batch checks that both backends find the same sites, that a second pass is rejected,
+//! and that `--strict` rejects exactly the modules in which something is tested at run time.
 //!
 //! CUDA C++ sources (`source/`), which Clang compiles first, are tested in the same way.
 //!
 //! `SUPERSTEP_GENERATED_PROGRAMS` sets the number of programs (2,000 by default; the long run has 100,000),
-//! `SUPERSTEP_GENERATED_SOURCES` that of sources (300), and `SUPERSTEP_GENERATED_SEED` the seed. A failing program is
-//! minimised and stored as IR.
+//! `SUPERSTEP_GENERATED_SOURCES` sets the number of sources (300), and `SUPERSTEP_GENERATED_SEED` sets the seed. A
+//! failing program is minimised and stored as IR.
 
 mod access;
 mod batch;
@@ -42,7 +42,7 @@ const MODULE_SIZES: &[usize] = &[1, 1, 2, 4, 8, 12, 16, 24, 32];
 const LONG_MODULE_SIZES: &[usize] = &[1, 2, 16, 96, 96, 128, 128, 160];
 /// Programs per module for CUDA sources.
 const SOURCE_SIZES: &[usize] = &[1, 8, 16];
-/// Number of programs at which a run counts as long.
+/// Minimum number of programs in a long run.
 const LONG_RUN: usize = 10_000;
 /// Maximum number of attempts to minimise a failing program.
 const SHRINKING_STEPS: usize = 400;
@@ -58,7 +58,7 @@ fn setting(name: &str, default: usize) -> usize {
     }
 }
 
-/// Returns the programs of a batch by module, each with its mode of mixing pointers.
+/// Returns the programs of a batch by module, each with its restrictions on mixing pointers.
 fn trees(seed: usize, batch: usize, sizes: &[usize]) -> Vec<Vec<(Tree, Mode)>> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&(seed as u64).to_le_bytes());
@@ -99,7 +99,7 @@ fn current(modules: &[Vec<(Tree, Mode)>]) -> Vec<Vec<program::Program>> {
         .collect()
 }
 
-/// Runs a batch; minimises and describes its failure.
+/// Runs a batch; if it fails, minimises and describes the failure.
 fn run_batch(
     seed: usize,
     number: usize,
@@ -108,7 +108,7 @@ fn run_batch(
 ) -> Result<batch::Totals, String> {
     let folder = tempfile::tempdir().unwrap();
     let mut modules = trees(seed, number, sizes);
-    // The instrumenter starts slowly, so few batches are thorough.
+    // The instrumenter is slow to start, so only some batches are thorough.
     let plan = batch::Plan {
         language,
         shift: number,
@@ -122,7 +122,7 @@ fn run_batch(
         return Err(failure.message);
     }
     let stage = failure.stage;
-    let alone = |module: Vec<program::Program>, shift| {
+    let run_alone = |module: Vec<program::Program>, shift| {
         let plan = batch::Plan { shift, ..plan };
         batch::run(&[module], plan, folder.path())
             .err()
@@ -135,7 +135,7 @@ fn run_batch(
         }
         let shift = number + index;
         for (tree, mode) in module.iter_mut() {
-            let Some(mut found) = alone(vec![(tree.current(), *mode)], shift) else {
+            let Some(mut found) = run_alone(vec![(tree.current(), *mode)], shift) else {
                 continue;
             };
             let (mut smaller, mut failing) = (tree.simplify(), tree.current());
@@ -145,7 +145,7 @@ fn run_batch(
                     break;
                 }
                 failing = tree.current();
-                smaller = match alone(vec![(failing.clone(), *mode)], shift) {
+                smaller = match run_alone(vec![(failing.clone(), *mode)], shift) {
                     Some(failure) => {
                         found = failure;
                         best = Some(failing.clone());
@@ -155,28 +155,28 @@ fn run_batch(
                 };
             }
             let smallest = best.unwrap_or(failing);
-            let again = alone(vec![(smallest, *mode)], shift);
-            message = again.map_or(found.message, |failure| failure.message);
+            let repeated = run_alone(vec![(smallest, *mode)], shift);
+            message = repeated.map_or(found.message, |failure| failure.message);
             break 'search;
         }
         if failure.module.is_some() {
-            let whole = current(std::slice::from_ref(module)).remove(0);
-            if let Some(found) = alone(whole, shift) {
+            let programs = current(std::slice::from_ref(module)).remove(0);
+            if let Some(found) = run_alone(programs, shift) {
                 message = format!(
-                    "a module fails, but none of its programs does alone: {}",
+                    "a module fails, but none of its programs fails alone: {}",
                     found.message
                 );
             }
         }
     }
-    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated-failure");
-    std::fs::create_dir_all(&kept).unwrap();
+    let saved = Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated-failure");
+    std::fs::create_dir_all(&saved).unwrap();
     for name in ["0.oracle.ll", "0.traced.ll", "0.traced.cu", "0.traced.json"] {
-        std::fs::copy(folder.path().join(name), kept.join(name)).ok();
+        std::fs::copy(folder.path().join(name), saved.join(name)).ok();
     }
     Err(format!(
-        "SUPERSTEP_GENERATED_SEED={seed}, batch {number}: {message}\nthe IR is kept in {}",
-        kept.display()
+        "SUPERSTEP_GENERATED_SEED={seed}, batch {number}: {message}\nthe IR is in {}",
+        saved.display()
     ))
 }
 

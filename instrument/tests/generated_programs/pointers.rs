@@ -112,7 +112,7 @@ impl Body<'_> {
             number: 0,
             span: 64,
             writable: slots.writable_targets,
-            life: slots.holds,
+            life: slots.target_life,
             space: self.objects.space_in_memory(),
         }
     }
@@ -130,12 +130,12 @@ impl Body<'_> {
     /// Returns a pointer that may be stored to `slots`, if there is one.
     pub fn storable(&mut self, slots: &Slots, choice: u16) -> Option<Pointer> {
         let list: Vec<Pointer> = self.scope.pointers.clone();
-        let fitting: Vec<&Pointer> = list
+        let candidates: Vec<&Pointer> = list
             .iter()
-            .filter(|p| p.life <= slots.takes && (p.writable || !slots.writable_targets))
+            .filter(|p| p.life <= slots.required_life && (p.writable || !slots.writable_targets))
             .filter(|p| self.objects.may_hide(p.space))
             .collect();
-        let pointer = (!fitting.is_empty()).then(|| pick(&fitting, choice).clone())?;
+        let pointer = (!candidates.is_empty()).then(|| pick(&candidates, choice).clone())?;
         Some(self.generic(&pointer))
     }
 
@@ -174,7 +174,7 @@ impl Body<'_> {
             };
             self.access(Op::Load, "ptr", &pair.text, "24");
             let value = self.define(&format!("load {PAIR}, ptr {}", pair.text));
-            self.take_apart(&pair, &value);
+            self.extract_members(&pair, &value);
             return;
         }
         let Some(pair) = self.slots_where(choices[0], |s| s.layout == Layout::Pair && s.writable)
@@ -203,7 +203,7 @@ impl Body<'_> {
         self.line(&format!("store {PAIR} {value}, ptr {}", pair.text));
     }
 
-    fn take_apart(&mut self, pair: &Slots, value: &str) {
+    fn extract_members(&mut self, pair: &Slots, value: &str) {
         for index in [0, 2] {
             let text = self.define(&format!("extractvalue {PAIR} {value}, {index}"));
             let pointer = self.loaded(pair, text);
@@ -228,9 +228,9 @@ impl Body<'_> {
         ));
         if !write {
             self.access(Op::Load, "ptr", &half, "16");
-            let both = self.define(&format!("load <2 x ptr>, ptr {half}, align 16"));
+            let vector = self.define(&format!("load <2 x ptr>, ptr {half}, align 16"));
             let lane = choices[1] % 2;
-            let text = self.define(&format!("extractelement <2 x ptr> {both}, i32 {lane}"));
+            let text = self.define(&format!("extractelement <2 x ptr> {vector}, i32 {lane}"));
             let pointer = self.loaded(&table, text);
             self.scope.pointers.push(pointer);
             return;
@@ -241,16 +241,16 @@ impl Body<'_> {
         ) else {
             return;
         };
-        let one = self.define(&format!(
+        let partial = self.define(&format!(
             "insertelement <2 x ptr> zeroinitializer, ptr {}, i32 0",
             first.text
         ));
-        let both = self.define(&format!(
-            "insertelement <2 x ptr> {one}, ptr {}, i32 1",
+        let vector = self.define(&format!(
+            "insertelement <2 x ptr> {partial}, ptr {}, i32 1",
             second.text
         ));
         self.access(Op::Store, "ptr", &half, "16");
-        self.line(&format!("store <2 x ptr> {both}, ptr {half}, align 16"));
+        self.line(&format!("store <2 x ptr> {vector}, ptr {half}, align 16"));
     }
 
     /// Exchanges a pointer atomically.
@@ -289,7 +289,7 @@ impl Body<'_> {
         };
         let Some(source) = self.slots_where(choices[1], |s| {
             s.layout == target.layout
-                && s.holds <= target.takes
+                && s.target_life <= target.required_life
                 && (s.writable_targets || !target.writable_targets)
         }) else {
             return;
@@ -308,7 +308,7 @@ impl Body<'_> {
         ));
     }
 
-    /// Allocates memory on the device's heap.
+    /// Allocates memory on the device heap.
     pub fn allocate(&mut self, choices: [u16; 4]) {
         let text = self.define("call ptr @malloc(i64 128)");
         self.access(Op::Store, "ptr", &text, "128");
@@ -345,7 +345,7 @@ impl Body<'_> {
         });
     }
 
-    /// Declares stack variables that hold pointers.
+    /// Declares stack variables that contain pointers.
     pub fn stack_slots(&mut self, choices: [u16; 4]) {
         let (layout, ty) = if choices[0].is_multiple_of(2) {
             (Layout::Table, "[4 x ptr]")
@@ -374,8 +374,8 @@ impl Body<'_> {
             layout,
             writable: true,
             writable_targets: true,
-            holds: self.own_life(),
-            takes: self.own_life(),
+            target_life: self.own_life(),
+            required_life: self.own_life(),
         });
     }
 }

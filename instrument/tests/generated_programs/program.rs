@@ -18,7 +18,7 @@ pub struct Objects {
     pub indirect: bool,
     /// Functions with the common signature.
     pub functions: usize,
-    /// Functions that take a structure by value.
+    /// Functions that accept a structure by value.
     pub by_value: usize,
     memory: [u16; 8],
 }
@@ -36,7 +36,7 @@ pub enum Form {
 }
 
 impl Objects {
-    /// Returns one of the functions whose address is taken. Some are left out, and only called directly.
+    /// Returns one of the functions whose address is taken. All other functions are only called directly.
     pub fn pointed_to(&self, choice: u16) -> usize {
         self.functions - 1 - usize::from(choice) % self.functions.div_ceil(2)
     }
@@ -133,8 +133,8 @@ impl Objects {
                 layout,
                 writable,
                 writable_targets,
-                holds: Life::Kernel,
-                takes: Life::Kernel,
+                target_life: Life::Kernel,
+                required_life: Life::Kernel,
             });
         }
         scope
@@ -239,7 +239,7 @@ impl Objects {
     }
 }
 
-/// Program, and its restrictions on mixing pointers.
+/// A program, and its restrictions on mixing pointers.
 pub type Program = (Recipe, Mode);
 
 /// Writes a module of programs; program `n` has the kernels `p<n>_k0`, `p<n>_k1`, ….
@@ -256,12 +256,12 @@ pub fn module(programs: &[Program], form: Form) -> String {
     for (number, (recipe, mode)) in programs.iter().enumerate() {
         text.push_str(&program(recipe, *mode, number));
     }
-    let kept = text.lines().filter_map(|line| match line.chars().next() {
+    let lines = text.lines().filter_map(|line| match line.chars().next() {
         Some(ORACLE) => (form == Form::Oracle).then(|| &line[1..]),
         Some(TRACED) => (form == Form::Traced { barriers: true }).then(|| &line[1..]),
         _ => Some(line),
     });
-    kept.fold(String::new(), |all, line| all + line + "\n")
+    lines.fold(String::new(), |all, line| all + line + "\n")
 }
 
 fn program(recipe: &Recipe, mode: Mode, number: usize) -> String {
@@ -298,19 +298,19 @@ fn parameter(name: &str, number: u32, writable: bool, kernel: bool) -> Pointer {
     }
 }
 
-fn table_parameter(holds: Life) -> Slots {
+fn table_parameter(target_life: Life) -> Slots {
     Slots {
         text: "%t".to_owned(),
         layout: Layout::Table,
         writable: true,
         writable_targets: true,
-        holds,
-        takes: Life::Kernel,
+        target_life,
+        required_life: Life::Kernel,
     }
 }
 
 /// Puts the arguments before everything else, so that small choices, which shrinking prefers, select them.
-fn front(scope: &mut Scope, pointers: Vec<Pointer>, slots: Vec<Slots>) {
+fn prepend_arguments(scope: &mut Scope, pointers: Vec<Pointer>, slots: Vec<Slots>) {
     scope.pointers.splice(0..0, pointers);
     scope.slots.splice(0..0, slots);
     scope.numbers.insert(0, "%x".to_owned());
@@ -333,7 +333,7 @@ fn function(objects: &Objects, position: usize, steps: &[Step]) -> String {
         parameter("%a", 0, true, false),
         parameter("%b", 0, false, false),
     ];
-    front(&mut scope, pointers, vec![table_parameter(Life::Caller)]);
+    prepend_arguments(&mut scope, pointers, vec![table_parameter(Life::Caller)]);
     let mut body = Body::new(objects, scope, false);
     body.steps(steps);
     let result = body.returnable(choice_of(steps));
@@ -351,24 +351,28 @@ fn function(objects: &Objects, position: usize, steps: &[Step]) -> String {
 
 fn by_value_function(objects: &Objects, position: usize, steps: &[Step]) -> String {
     let mut scope = objects.scope();
-    let own = calls::by_value_parameter(Life::Caller, Life::Own);
-    front(&mut scope, vec![parameter("%a", 0, true, false)], vec![own]);
+    let pair = calls::by_value_parameter(Life::Caller, Life::Own);
+    prepend_arguments(
+        &mut scope,
+        vec![parameter("%a", 0, true, false)],
+        vec![pair],
+    );
     let mut body = Body::new(objects, scope, false);
     body.steps(steps);
     let result = body.returnable(choice_of(steps));
     let number = body.number(choice_of(steps));
-    let one = body.define(&format!(
+    let partial = body.define(&format!(
         "insertvalue {{ ptr, i64 }} zeroinitializer, ptr {}, 0",
         result.text
     ));
-    let both = body.define(&format!(
-        "insertvalue {{ ptr, i64 }} {one}, i64 {number}, 1"
+    let value = body.define(&format!(
+        "insertvalue {{ ptr, i64 }} {partial}, i64 {number}, 1"
     ));
     let head = format!(
         "define internal {{ ptr, i64 }} @{}_v{position}(ptr byval({PAIR}) align 8 %s, ptr %a, i64 %x, i32 %depth) noinline",
         objects.prefix
     );
-    finish(body, &head, &format!("ret {{ ptr, i64 }} {both}"))
+    finish(body, &head, &format!("ret {{ ptr, i64 }} {value}"))
 }
 
 fn kernel(objects: &Objects, position: usize, steps: &[Step]) -> String {
@@ -382,7 +386,7 @@ fn kernel(objects: &Objects, position: usize, steps: &[Step]) -> String {
         table_parameter(Life::Kernel),
         calls::by_value_parameter(Life::Kernel, Life::Kernel),
     ];
-    front(&mut scope, pointers, slots);
+    prepend_arguments(&mut scope, pointers, slots);
     let mut body = Body::new(objects, scope, true);
     for (index, target) in objects
         .initial_targets(objects.memory[0])

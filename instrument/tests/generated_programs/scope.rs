@@ -1,9 +1,9 @@
-//! Values in scope in a generated function, with what the generator knows about them.
+//! Values in scope in a generated function, with the properties that the generator guarantees.
 
-/// Space of an object: the ground truth by construction, independent of the analysis under test.
+/// The space of an object: the ground truth by construction, independent of the analysis under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// Buffers allocated by the host, global variables, string literals, `malloc`.
+    /// Buffers allocated by the host, global variables, string literals, and memory from `malloc`.
     Global,
     /// `__shared__` variables.
     Shared,
@@ -30,16 +30,16 @@ impl Space {
 pub enum Mode {
     /// No restrictions.
     Free,
-    /// Memory holds only pointers to global memory, and only such pointers are converted to numbers.
+    /// Memory contains only pointers to global memory, and only pointers to global memory are converted to numbers.
     Pure,
-    /// Like `Pure`; in addition, phis and selects only join pointers to one space, and nothing else hides a pointer's
-    /// origin, so that everything can be proven.
+    /// Like `Pure`; in addition, phis and selects join only pointers to the same space, and nothing else hides a
+    /// pointer's origin, so that everything can be proven.
     Plain,
     /// Like `Plain`, but one kernel ends by storing an address that is not in global memory, then loading and using it.
     Smuggling,
 }
 
-/// Lifetime of a pointer's target; pointers are only stored in memory that does not outlive it.
+/// Lifetime of a pointer's target; a pointer is stored only in memory that does not outlive its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Life {
     /// At least until the kernel ends.
@@ -59,7 +59,7 @@ pub struct Pointer {
     pub number: u32,
     /// Number of bytes available at the pointer: 128 at an object's start, otherwise 64.
     pub span: u32,
-    /// Whether it may be written through.
+    /// Whether the program may write through the pointer.
     pub writable: bool,
     /// Lifetime of its target.
     pub life: Life,
@@ -68,7 +68,7 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    /// Returns a pointer that is either this or the other.
+    /// Returns a pointer that is either `self` or `other`.
     pub fn either(&self, other: &Pointer, text: String) -> Pointer {
         Pointer {
             text,
@@ -90,7 +90,7 @@ pub enum Layout {
     Pair,
 }
 
-/// Generic pointer to memory that holds pointers to data.
+/// A generic pointer to memory that contains pointers to data.
 #[derive(Clone, Debug)]
 pub struct Slots {
     /// Value in IR.
@@ -99,16 +99,16 @@ pub struct Slots {
     pub layout: Layout,
     /// Whether pointers may be stored there.
     pub writable: bool,
-    /// Whether its pointers' targets may be written.
+    /// Whether the targets of its pointers may be written.
     pub writable_targets: bool,
     /// Shortest lifetime of its pointers' targets.
-    pub holds: Life,
+    pub target_life: Life,
     /// Minimum lifetime that a pointer's target must have to be stored there.
-    pub takes: Life,
+    pub required_life: Life,
 }
 
 impl Slots {
-    /// Returns a pointer that is either this or the other, if both hold the same kind of pointers.
+    /// Returns a pointer that is either `self` or `other`, if both contain the same kind of pointers.
     pub fn either(&self, other: &Slots, text: String) -> Option<Slots> {
         (self.layout == other.layout && self.writable_targets == other.writable_targets).then(
             || Slots {
@@ -116,8 +116,8 @@ impl Slots {
                 layout: self.layout,
                 writable: self.writable && other.writable,
                 writable_targets: self.writable_targets,
-                holds: self.holds.max(other.holds),
-                takes: self.takes.min(other.takes),
+                target_life: self.target_life.max(other.target_life),
+                required_life: self.required_life.min(other.required_life),
             },
         )
     }
@@ -128,7 +128,7 @@ impl Slots {
 pub struct Scope {
     /// Pointers to data.
     pub pointers: Vec<Pointer>,
-    /// Memory that holds pointers.
+    /// Memory that contains pointers.
     pub slots: Vec<Slots>,
     /// Values of type `i64`, none of which depends on an address.
     pub numbers: Vec<String>,

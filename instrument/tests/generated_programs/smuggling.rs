@@ -1,4 +1,4 @@
-//! Ways to store an address in memory that are easily overlooked.
+//! Ways to store an address in memory that an analysis might easily overlook.
 
 use super::body::Body;
 use super::pointers::PAIR;
@@ -6,8 +6,8 @@ use super::scope::pick;
 use superstep_trace::Op;
 
 impl Body<'_> {
-    /// Stores the address of shared, local or constant memory in a table that otherwise holds global pointers, in a way
-    /// that the choice selects, reads it back and dereferences it.
+    /// Stores the address of shared, local or constant memory in a table that otherwise contains global pointers, then
+    /// reads the address back and dereferences it. The choice selects how it is stored.
     pub fn smuggle(&mut self, choice: u16) {
         self.stack_data([choice; 4]);
         let local = self.scope.pointers.last().map(|p| p.text.clone());

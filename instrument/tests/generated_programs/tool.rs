@@ -9,9 +9,9 @@ use superstep_trace::ModuleTable;
 /// Returns the path of LLVM 22's Clang.
 fn clang() -> PathBuf {
     let prefix = option_env!("LLVM_SYS_221_PREFIX").unwrap_or("/usr/lib/llvm-22");
-    let inside = Path::new(prefix).join("bin/clang");
-    if inside.exists() {
-        inside
+    let path = Path::new(prefix).join("bin/clang");
+    if path.exists() {
+        path
     } else {
         "clang-22".into()
     }
@@ -50,9 +50,9 @@ impl Shared {
 
     fn build() -> Result<Shared, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let source = here.join("tests/generated_programs");
-        let include = format!("-I{}", here.join("../runtime/cpu/device").display());
+        let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let source = crate_folder.join("tests/generated_programs");
+        let include = format!("-I{}", crate_folder.join("../runtime/cpu/device").display());
         let shared = Shared { folder };
         let (driver, device) = (source.join("driver.c"), source.join("device.c"));
         let common = ["-O2", "-Wall", "-Wextra", "-Werror", &include];
@@ -122,7 +122,7 @@ pub struct Instrumentation<'a> {
     pub module: usize,
     /// `late` or `early`.
     pub position: &'a str,
-    /// Further options.
+    /// Additional options.
     pub options: &'a [&'a str],
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use superstep_trace::{ModuleTable, Op};
 
-/// Access in the form that the test compares.
+/// An access, in the form that the test compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Event {
     op: Option<Op>,
     width_bytes: u64,
-    /// Number of the object in global memory, the same in both forms; 0 if the access is not to global memory.
+    /// Number of the object in global memory, identical in both forms; 0 if the access is not to global memory.
     object: u64,
     offset: u64,
 }
@@ -98,8 +98,8 @@ fn difference(oracle: &Run, traced: &Run) -> Option<String> {
     if let Some(missing) = oracle.events.get(common) {
         return Some(format!("access {common} is missing: {missing:?}"));
     }
-    if let Some(more) = traced.events.get(common) {
-        return Some(format!("access {common} is unexpected: {more:?}"));
+    if let Some(extra) = traced.events.get(common) {
+        return Some(format!("access {common} is unexpected: {extra:?}"));
     }
     (oracle.memory != traced.memory).then(|| "the final memory differs".to_owned())
 }

@@ -1,9 +1,9 @@
-// Support code for probe handlers: the context of the launch, and how fields get from threads into memory.
+// Support code for probe handlers: the context of the launch, and functions that move fields from threads to memory.
 //
-// This header and a handler become one CUDA file for both backends: the code around them is generated from the probe's YAML
-// (build/src/probe/glue.rs). The file is compiled to device IR, linked into the program's IR and inlined. For the CPU
-// backend it is compiled with SUPERSTEP_CPU: there the lanes of a warp do not run together, so warp-level events are logged,
-// and the handler is called later for the lanes that reached a place together (docs/probes.md).
+// This header and a handler become one CUDA file for both backends: the code around them is generated from the probe's
+// YAML (build/src/probe/glue.rs). The file is compiled to device IR, linked into the program's IR and inlined. For the
+// CPU backend, it is compiled with SUPERSTEP_CPU: the lanes of a warp do not run together there, so warp-level events
+// are logged, and the handler is called later for the lanes that reached a place together (docs/probes.md).
 #ifndef SUPERSTEP_PROBE_H
 #define SUPERSTEP_PROBE_H
 
@@ -22,18 +22,18 @@ struct Context {
   u64 table_words;   // words of one copy
   u64 parameters;    // address
   u64 launch;        // number of the launch in its stream
-  u32 first_slot;    // the slot that word 0 belongs to
+  u32 first_slot;    // slot of word 0
   u32 replicas;
 };
 
-// How the values of several threads are combined. Memory holds the complement for Min and And, so that zero means "nothing
-// yet".
+// How the values of several threads are combined. For Min and And, memory contains the complement, so that zero means
+// "nothing yet".
 enum Combine { Sum, Min, Max, And, Or };
 
 __device__ inline const Context *context_of(void *context) { return static_cast<const Context *>(context); }
 
-// Values that are constant during a launch are read through the non-coherent cache, once for many uses. Pointers to global
-// memory are marked as such: an atomic on a generic address waits for its result.
+// Values that are constant during a launch are read through the non-coherent cache, so that one read serves many uses.
+// Pointers to global memory are marked as such: an atomic on a generic address waits for its result.
 #ifdef SUPERSTEP_CPU
 __device__ inline u64 fixed(const u64 &word) { return word; }
 __device__ inline u32 fixed(const u32 &word) { return word; }
@@ -54,7 +54,7 @@ __device__ inline u64 thread() {
 __device__ inline u32 sm() { return __nvvm_read_ptx_sreg_smid(); }
 __device__ inline u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
 
-// Returns the index of this SM's copy of the data kept per launch. There are as many copies as SMs; an SM with a higher
+// Returns the index of this SM's copy of the per-launch data. There are as many copies as SMs; an SM with a higher
 // number shares copy 0.
 __device__ inline u32 copy(u32 copies) {
   const u32 own = sm();
@@ -75,7 +75,7 @@ template <Combine C> __device__ inline u64 join(u64 left, u64 right) {
 
 #ifndef SUPERSTEP_CPU
 
-// Returns the lanes that execute this call together. Where the handler is not inlined, several sites share this code, so
+// Returns the lanes that execute this call together. If the handler is not inlined, several sites share this code, so
 // lanes are grouped by site.
 __device__ inline u32 lanes_here(u32 site) {
   const u32 active = __activemask();
@@ -111,7 +111,8 @@ __device__ inline u64 or_bits(u32 mask, u64 value, u32 width) {
 #endif
 }
 
-// Usually all lanes share a line, or lines only rise or only fall from lane to lane, so that the changes can be counted.
+// Usually, all lanes share a line, or line numbers only rise or only fall from lane to lane, so the changes can be
+// counted.
 __device__ inline u32 unique_lines(u32 mask, u64 address) {
   const u64 line = address >> 5;
   int same;
@@ -125,7 +126,7 @@ __device__ inline u32 unique_lines(u32 mask, u64 address) {
   return __popc(__ballot_sync(mask, leads(__match_any_sync(mask, line))));
 }
 
-// Returns whether `value` would change the word. This read is cheaper than an atomic that changes nothing.
+// Returns whether `value` would change the word. Reading the word is cheaper than an atomic that changes nothing.
 template <Combine C> __device__ inline bool is_news(const u64 *word, u64 value) {
   if (C == Sum) return value != 0;
   const u64 known = *word;
@@ -138,9 +139,9 @@ template <Combine C> __device__ inline void change(u64 *word, u64 value) {
   else atomicOr(word, value);
 }
 
-// Each lane writes its own value: lanes that diverge before they end write fields of different places at the same time, so a
-// sum over lanes could go to the wrong place. Counts per warp come from one lane anyway. Not inlined, since a kernel may
-// have hundreds of fields.
+// Each lane writes its own value: lanes that diverge before they end write fields of different places at the same time,
+// so a sum over lanes could go to the wrong place. Counts per warp come from one lane anyway. This function is not
+// inlined, since a kernel may have hundreds of fields.
 template <Combine C> __device__ __attribute__((noinline)) void keep_shared(u64 address, u64 value) {
   u64 *word = in_global_memory<u64>(address);
   if (value != 0 && is_news<C>(word, value)) change<C>(word, value);
@@ -148,8 +149,8 @@ template <Combine C> __device__ __attribute__((noinline)) void keep_shared(u64 a
 
 #else
 
-// The host's description of the lanes that reached a place together; mirrored by runtime/cpu/src/record/probed.rs. Values
-// that the place's handler does not take are not filled in.
+// The host's description of the lanes that reached a place together; mirrored by runtime/cpu/src/record/probed.rs.
+// Values that the place's handler does not accept are not filled in.
 struct Group {
   void *context;
   u64 and_bits, or_bits;
@@ -167,13 +168,14 @@ template <Combine C> __device__ inline void keep_shared(u64 address, u64 value) 
 
 #endif
 
-// `Word` is the field's type; `value` is complemented where memory holds complements.
+// `Word` is the field's type; `value` is complemented if memory contains complements.
 template <Combine C, class Word> __device__ inline void keep(u64 address, Word value) {
   const Word stored = C == Min || C == And ? (Word)~value : value;
   keep_shared<C>(address, stored);
 }
 
-// Writes a thread's own word. A kernel's fields are written once, those of a device function each time it returns.
+// Writes a thread's own word. A kernel's fields are written once; a device function's fields are written whenever it
+// returns.
 template <Combine C, class Word> __device__ inline void keep_own(u64 address, Word value, bool once) {
   Word *word = in_global_memory<Word>(address);
   const Word stored = C == Min || C == And ? (Word)~value : value;

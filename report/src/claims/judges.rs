@@ -1,4 +1,4 @@
-//! Judges of the statements C1 to C15, by the thesis's figures.
+//! Rules that judge statements C1 to C15, grouped by the thesis's figures.
 
 use super::Program;
 use crate::figures::maps;
@@ -11,11 +11,11 @@ use superstep_analysis::metrics::density::DensityRow;
 use superstep_analysis::metrics::transfer_size::TransferSizeRow;
 use superstep_analysis::metrics::{Metrics, share};
 
-/// Returns whether a statement holds, and the numbers that decide.
+/// Returns whether a statement holds, and the numbers that decide it.
 pub(super) type Judge = fn(&Six<'_>) -> (bool, String);
 
-/// The figure that in-situ runs lack.
-pub(super) const OF_STRIDES: &str = "6.5";
+/// The figure about strides, which in-situ runs do not measure.
+pub(super) const STRIDES_FIGURE: &str = "6.5";
 
 /// The programs in the order of [`super::PROGRAMS`].
 pub(super) type Six<'a> = [&'a Program<'a>; 6];
@@ -28,8 +28,8 @@ fn shares(six: &Six<'_>) -> [f64; 6] {
     six.map(|program| program.share)
 }
 
-fn each(six: &Six<'_>, say: impl Fn(&Program<'_>) -> String) -> String {
-    let each = six.map(|p| format!("{} {}", p.name, say(p)));
+fn each(six: &Six<'_>, show: impl Fn(&Program<'_>) -> String) -> String {
+    let each = six.map(|p| format!("{} {}", p.name, show(p)));
     each.join(", ")
 }
 
@@ -80,19 +80,19 @@ fn c5(six: &Six<'_>) -> (bool, String) {
     (holds, numbers)
 }
 
-/// Returns the share of transfers whose sizes rank in `places` by frequency.
-fn frequent_sizes(metrics: &Metrics, places: Range<usize>) -> f64 {
+/// Returns the share of transfers with the sizes that rank within `ranks` by frequency.
+fn frequent_sizes(metrics: &Metrics, ranks: Range<usize>) -> f64 {
     let counts = metrics.transfer_sizes.iter().map(|row| row.transfers);
     let mut counts: Vec<u64> = counts.collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    let those = counts.iter().take(places.end).skip(places.start);
-    share(those.sum(), counts.iter().sum())
+    let ranked = counts.iter().take(ranks.end).skip(ranks.start);
+    share(ranked.sum(), counts.iter().sum())
 }
 
-/// Returns the numbers of sizes below and above the most frequent one, if the sizes on each side are equally frequent.
+/// Counts the sizes below and above the most frequent one, if the sizes on each side are about equally frequent.
 fn slopes(metrics: &Metrics) -> Option<[usize; 2]> {
     let rows = &metrics.transfer_sizes;
-    let most = (0..rows.len()).max_by_key(|&at| rows[at].transfers)?;
+    let peak = (0..rows.len()).max_by_key(|&index| rows[index].transfers)?;
     let even = |part: &[TransferSizeRow]| {
         let mut counts: Vec<u64> = part.iter().map(|row| row.transfers).collect();
         counts.sort_unstable();
@@ -100,7 +100,7 @@ fn slopes(metrics: &Metrics) -> Option<[usize; 2]> {
         let inner = &counts[counts.len() / 10..counts.len() - counts.len() / 10];
         inner.len() >= 5 && inner.last() <= inner.first().map(|low| low * 3 / 2).as_ref()
     };
-    let (below, above) = (&rows[..most], &rows[most + 1..]);
+    let (below, above) = (&rows[..peak], &rows[peak + 1..]);
     (even(below) && even(above)).then_some([below.len(), above.len()])
 }
 
@@ -125,8 +125,8 @@ fn c6(six: &Six<'_>) -> (bool, String) {
     (others && few && slopes.is_some(), numbers)
 }
 
-/// Returns the share of the used CTAs at the edge of the grid. Each transfer has two ends, so at most about twice this share
-/// of the transfers touches the edge.
+/// Returns the share of used CTAs that are at the edge of the grid. Each transfer has two ends, so at most about twice
+/// this share of the transfers involves the edge.
 fn border(metrics: &Metrics) -> f64 {
     let inner = |row: &BisectionRow| match row.coordinates {
         // A dimension with one coordinate has no edge.
@@ -167,7 +167,7 @@ fn degrees<'a>(metrics: &'a Metrics, direction: &str) -> impl Iterator<Item = &'
     rows.filter(move |row| row.direction == direction)
 }
 
-/// Counts the bins with at least 5 % of the entries, in the direction that has more of them.
+/// Counts the bins with at least 5 % of the entries, in the direction that has more such bins.
 fn bins_in_use(metrics: &Metrics) -> usize {
     let used = |direction| degrees(metrics, direction).filter(|row| row.share >= 0.05);
     used("out").count().max(used("in").count())
@@ -175,8 +175,8 @@ fn bins_in_use(metrics: &Metrics) -> usize {
 
 fn fullest_bin(metrics: &Metrics) -> f64 {
     let shares = |direction| degrees(metrics, direction).map(|row| row.share);
-    let most = |direction| shares(direction).fold(0.0, f64::max);
-    most("out").min(most("in"))
+    let fullest = |direction| shares(direction).fold(0.0, f64::max);
+    fullest("out").min(fullest("in"))
 }
 
 fn c8(six: &Six<'_>) -> (bool, String) {
@@ -235,10 +235,10 @@ fn c10(six: &Six<'_>) -> (bool, String) {
     (holds, numbers)
 }
 
-/// Returns the bins of strides that have at least the share `least` of the distances.
-fn stride_bins(metrics: &Metrics, access: &str, least: f64) -> Vec<u64> {
+/// Returns the stride bins with a share of at least `min_share`.
+fn stride_bins(metrics: &Metrics, access: &str, min_share: f64) -> Vec<u64> {
     (metrics.strides.iter())
-        .filter(|row| row.access == access && row.share >= least)
+        .filter(|row| row.access == access && row.share >= min_share)
         .map(|row| row.bin_bytes)
         .collect()
 }
@@ -255,7 +255,7 @@ fn c11(six: &Six<'_>) -> (bool, String) {
     (holds, numbers)
 }
 
-fn most_receivers(cells: &[&DensityRow]) -> usize {
+fn max_receivers(cells: &[&DensityRow]) -> usize {
     let mut counts = BTreeMap::<u64, usize>::new();
     for row in cells {
         *counts.entry(row.source).or_default() += 1;
@@ -271,28 +271,28 @@ fn mean_count(cells: &[&DensityRow]) -> f64 {
 fn c12(six: &Six<'_>) -> (bool, String) {
     let maps = six.map(|p| maps::cells(&p.metrics, maps::FIRST));
     let [hs2d, hs3d, hist, nbody, path, bfs] = &maps;
-    let [most_hs2d, most_hs3d, most_path] = [hs2d, hs3d, path].map(|cells| most_receivers(cells));
+    let [max_hs2d, max_hs3d, max_path] = [hs2d, hs3d, path].map(|cells| max_receivers(cells));
     let all_pairs = |cells: &[&DensityRow]| {
         let sources: BTreeSet<u64> = cells.iter().map(|row| row.source).collect();
         let receivers: BTreeSet<u64> = cells.iter().map(|row| row.receiver).collect();
         cells.len() == sources.len() * receivers.len()
     };
-    let everybody = all_pairs(hist) && all_pairs(nbody);
+    let all_to_all = all_pairs(hist) && all_pairs(nbody);
     let counts = || path.iter().map(|row| row.count);
     let (low, high) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
     let (same, other): (Vec<&DensityRow>, Vec<&DensityRow>) =
         bfs.iter().partition(|row| row.source == row.receiver);
     let (same, other) = (mean_count(&same), mean_count(&other));
-    let few = |most| (1..=8).contains(&most);
-    let holds = few(most_hs2d)
-        && few(most_hs3d)
-        && everybody
-        && most_path <= 3
+    let few = |receivers| (1..=8).contains(&receivers);
+    let holds = few(max_hs2d)
+        && few(max_hs3d)
+        && all_to_all
+        && max_path <= 3
         && high >= 2 * low
         && same >= 10.0 * other;
-    let pairs = if everybody { "yes" } else { "no" };
+    let pairs = if all_to_all { "yes" } else { "no" };
     let numbers = format!(
-        "most receivers of a CTA among the first 200: hs2d {most_hs2d}, hs3d {most_hs3d}, path {most_path}; hist and nbody all pairs: {pairs}; reads of a pair in path {low} to {high}; in bfs {same:.1} between equal CTA numbers, {other:.1} otherwise"
+        "most receivers of a CTA among the first 200: hs2d {max_hs2d}, hs3d {max_hs3d}, path {max_path}; hist and nbody all pairs: {pairs}; reads of a pair in path {low} to {high}; in bfs {same:.1} between equal CTA numbers, {other:.1} otherwise"
     );
     (holds, numbers)
 }
@@ -320,8 +320,8 @@ fn range(values: &[u64]) -> String {
     if is_periodic(values, 1) {
         return show(values.first());
     }
-    let (least, most) = (values.iter().min(), values.iter().max());
-    format!("{} to {}", show(least), show(most))
+    let (min, max) = (values.iter().min(), values.iter().max());
+    format!("{} to {}", show(min), show(max))
 }
 
 fn c13(six: &Six<'_>) -> (bool, String) {
@@ -352,13 +352,13 @@ fn c14(six: &Six<'_>) -> (bool, String) {
 
 fn c15(six: &Six<'_>) -> (bool, String) {
     let [hs2d, hs3d, hist, nbody, path, bfs] = metrics(six);
-    // The smallest and largest mean.
+    // Smallest and largest means.
     let means = |metrics: &Metrics| {
         let means = || metrics.connectivity.iter().map(|row| row.mean);
-        let least = means().fold(f64::INFINITY, f64::min);
-        [least, means().fold(0.0, f64::max)]
+        let min = means().fold(f64::INFINITY, f64::min);
+        [min, means().fold(0.0, f64::max)]
     };
-    // The largest deviation in the first and the second half.
+    // Largest deviations in the first and second halves.
     let halves = |metrics: &Metrics| {
         let deviations = metrics.connectivity.iter().map(|row| row.deviation);
         let half = deviations.len() / 2;
@@ -368,15 +368,15 @@ fn c15(six: &Six<'_>) -> (bool, String) {
     let [nbody, hs2d, hs3d] = [nbody, hs2d, hs3d].map(means);
     let [path, bfs] = [path, bfs].map(halves);
     let hist = hist.connectivity.len();
-    let same = |[least, most]: [f64; 2]| most - least < 1e-9;
+    let same = |[min, max]: [f64; 2]| max - min < 1e-9;
     let grows = |[first, second]: [f64; 2]| second > first;
     let stencils = same(hs2d) && same(hs3d);
     let holds = nbody[1] >= 4.0 * nbody[0] && hist == 1 && grows(path) && grows(bfs) && stencils;
-    let [least, most] = nbody;
-    let [hs2d, hs3d] = [hs2d, hs3d].map(|[least, most]| format!("{least:.2} to {most:.2}"));
+    let [min, max] = nbody;
+    let [hs2d, hs3d] = [hs2d, hs3d].map(|[min, max]| format!("{min:.2} to {max:.2}"));
     let [path, bfs] = [path, bfs].map(|[first, second]| format!("{first:.2} and {second:.2}"));
     let numbers = format!(
-        "means: nbody {least:.1} to {most:.1}, hs2d {hs2d}, hs3d {hs3d}; values of hist: {hist}; largest deviation in the first and second half: path {path}, bfs {bfs}"
+        "means: nbody {min:.1} to {max:.1}, hs2d {hs2d}, hs3d {hs3d}; values of hist: {hist}; largest deviation in the first and second half: path {path}, bfs {bfs}"
     );
     (holds, numbers)
 }

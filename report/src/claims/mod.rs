@@ -1,5 +1,5 @@
-//! Statements of the thesis (Rieber 2017) about its figures, each judged by a rule over the tables. One that differs is a
-//! finding about the statement or the program, never a reason to change a metric.
+//! Statements of the thesis (Rieber 2017) about its figures, each judged by a rule over the tables. If a statement
+//! differs, that is a finding about the statement or the program, never a reason to change a metric.
 
 mod judges;
 #[cfg(test)]
@@ -27,7 +27,7 @@ pub struct Program<'a> {
 pub enum Verdict {
     Holds,
     Differs,
-    /// Data that the statement is about was not measured.
+    /// The data that the statement is about was not measured.
     #[default]
     NotMeasurable,
 }
@@ -53,18 +53,18 @@ table! {
         #[serde(skip)]
         verdict: Verdict = "holds, differs or not-measurable";
         #[serde(skip)]
-        numbers: String = "the rule and the numbers that decide";
+        numbers: String = "the rule and the numbers that decide the verdict";
         #[serde(skip)]
         published: String =
             "if it differs: whether the published numbers bear it out; empty in runs of other sizes";
     }
 }
 
-/// Programs that the statements are about.
+/// The programs that the statements are about.
 pub const PROGRAMS: [&str; 6] = ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"];
 
-/// Judges all statements; returns none if the run has none of their programs. In a run at the published size,
-/// statements that differ are also judged by the published numbers.
+/// Judges all statements, or returns an empty list if the run has none of [`PROGRAMS`]. In a run at the published
+/// size, statements that differ are also judged by the published numbers.
 pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> {
     let find = |name: &&str| programs.iter().find(|program| program.name == *name);
     if !PROGRAMS.iter().any(|name| find(name).is_some()) {
@@ -74,9 +74,9 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
     let six: Option<judges::Six<'_>> = all.and_then(|all| all.try_into().ok());
     (statements().into_iter().zip(judges::JUDGES))
         .map(|(claim, judge)| {
-            let no_strides = |it: &Program<'_>| it.metrics.strides.is_empty();
+            let no_strides = |program: &Program<'_>| program.metrics.strides.is_empty();
             let lacks_traces =
-                claim.figure == judges::OF_STRIDES && programs.iter().any(no_strides);
+                claim.figure == judges::STRIDES_FIGURE && programs.iter().any(no_strides);
             let (verdict, numbers) = match six.as_ref().map(judge) {
                 Some(_) if lacks_traces => (Verdict::NotMeasurable, "needs traces".to_owned()),
                 Some((true, numbers)) => (Verdict::Holds, numbers),
@@ -101,7 +101,7 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
 }
 
 fn judge_published(figure: &str, judge: judges::Judge) -> String {
-    // The published numbers suffice for the rules about these figures.
+    // The published numbers are sufficient only for the rules about these figures.
     if !["6.1", "6.4"].contains(&figure) {
         return "not judged: the numbers that the rule needs are not published".to_owned();
     }

@@ -42,7 +42,7 @@ fn verdicts_follow_the_numbers() {
 }
 
 #[test]
-fn distance_is_judged_by_its_table() {
+fn statement_about_distance_is_judged_by_the_distance_table() {
     let mut metrics: [Metrics; 6] = Default::default();
     let far = || {
         vec![DistanceRow {
@@ -82,6 +82,6 @@ fn differing_statements_are_also_judged_by_published_numbers() {
     assert!(published(6).starts_with("not judged"));
     assert!(published(10).contains("hs3d: y cut 24.3 %, x cut 1.9 %"));
     assert!(published(2).is_empty(), "it holds");
-    let elsewhere = evaluate(&programs, false);
-    assert!(elsewhere.iter().all(|claim| claim.published.is_empty()));
+    let other_size = evaluate(&programs, false);
+    assert!(other_size.iter().all(|claim| claim.published.is_empty()));
 }

@@ -1,4 +1,4 @@
-//! Shapes and texts in units that do not depend on the output, and their pixels through plotters.
+//! Shapes and text in units that do not depend on the output, rasterised with plotters.
 
 use crate::error::{ReportError, Result};
 use plotters::backend::BitMapBackend;
@@ -14,34 +14,34 @@ use std::sync::Once;
 const FAMILY: &str = "sans-serif";
 /// Font sizes in plotters are 1.24 times the em.
 const SIZE_PER_EM: f64 = 1.24;
-/// Size of text without a size of its own.
+/// Default text size.
 pub(super) const EM: f64 = 12.0;
 /// Radius of a dot.
 pub(super) const DOT: f64 = 3.5;
-/// Pixels of the PNG per unit of the drawing.
+/// PNG pixels per drawing unit.
 const PNG_SCALE: f64 = 2.0;
-/// Correction in ems for the bitmap backend, which centres a text's line, not its letters.
+/// Correction in ems for the bitmap backend, which centres the line box rather than the letters.
 const PNG_DROP: f64 = 0.2;
 
-pub(super) type At = (f64, f64);
+pub(super) type Point = (f64, f64);
 
-/// A rectangle: two corners, the colour, and the text that appears on hover where the output can show it.
-pub(super) type Cell = ([At; 2], RGBColor, String);
+/// A rectangle: two corners, a colour, and hover text for outputs that can show it.
+pub(super) type Cell = ([Point; 2], RGBColor, String);
 
 pub(super) enum Shape {
     Rectangle(Cell),
-    /// Rectangles of a map, whose shades are a scale: the darker, the more.
+    /// Rectangles of a map. Darker shades mean higher values.
     Cells(Vec<Cell>),
-    Dot(At, RGBColor, String),
-    /// Points, width, colour, and the text that appears on hover.
-    Line(Vec<At>, f64, RGBColor, String),
-    Text(String, At, Look),
+    Dot(Point, RGBColor, String),
+    /// Points, width, colour and hover text.
+    Line(Vec<Point>, f64, RGBColor, String),
+    Text(String, Point, TextStyle),
 }
 
-/// The style of a text. Its `anchor` is placed at its position.
+/// Style of a text. The `anchor` is the point of the text that is placed at its position.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
-    /// Size in units of the drawing.
+pub(super) struct TextStyle {
+    /// Font size in drawing units.
     pub(super) em: f64,
     pub(super) colour: RGBColor,
     pub(super) anchor: (HPos, VPos),
@@ -50,7 +50,7 @@ pub(super) struct Look {
     pub(super) is_upright: bool,
 }
 
-impl Look {
+impl TextStyle {
     pub(super) const fn new(colour: RGBColor, anchor: (HPos, VPos)) -> Self {
         Self {
             em: EM,
@@ -86,7 +86,7 @@ impl Look {
         size.map_or(guess, |(width, _)| f64::from(width) / 4.0)
     }
 
-    /// Shortens a text to fit into `room`, with an ellipsis.
+    /// Shortens `text` with an ellipsis to fit into `room`.
     pub(super) fn shortened(&self, text: &str, room: f64) -> String {
         if self.width(text) <= room {
             return text.to_owned();
@@ -104,18 +104,18 @@ fn fonts() {
     REGISTERED.call_once(|| {
         let regular = register_font(FAMILY, FontStyle::Normal, dejavu::sans::regular());
         let bold = register_font(FAMILY, FontStyle::Bold, dejavu::sans::bold());
-        assert!(regular.is_ok() && bold.is_ok(), "plotters reads the fonts");
+        assert!(regular.is_ok() && bold.is_ok(), "the fonts are valid");
     });
 }
 
-/// Draws shapes as a PNG file on white, with [`PNG_SCALE`] pixels per unit.
+/// Draws shapes on white as a PNG file, with [`PNG_SCALE`] pixels per unit.
 pub(super) fn png(
     shapes: &[Shape],
     (width, height): (u32, u32),
     figure: &'static str,
 ) -> Result<Vec<u8>> {
     let pixel = |unit: f64| (unit * PNG_SCALE).round() as i32;
-    let at = |(x, y): At| (pixel(x), pixel(y));
+    let at = |(x, y): Point| (pixel(x), pixel(y));
     let size = [width, height].map(|length| (f64::from(length) * PNG_SCALE) as u32);
     let mut pixels = vec![0; size[0] as usize * size[1] as usize * 3];
     let area = BitMapBackend::with_buffer(&mut pixels, size.into()).into_drawing_area();
@@ -133,14 +133,14 @@ pub(super) fn png(
             let style = colour.stroke_width(pixel(*width).max(1) as u32);
             area.draw(&PathElement::new(points, style))
         }
-        Shape::Text(text, (x, y), look) => {
-            let drop = PNG_DROP * look.em;
-            let (place, turn) = match look.is_upright {
+        Shape::Text(text, (x, y), style) => {
+            let drop = PNG_DROP * style.em;
+            let (place, turn) = match style.is_upright {
                 false => ((*x, y + drop), FontTransform::None),
                 true => ((x + drop, *y), FontTransform::Rotate270),
             };
-            let font = look.font(PNG_SCALE).transform(turn).color(&look.colour);
-            let style = font.pos(Pos::new(look.anchor.0, look.anchor.1));
+            let font = style.font(PNG_SCALE).transform(turn).color(&style.colour);
+            let style = font.pos(Pos::new(style.anchor.0, style.anchor.1));
             area.draw(&Text::new(text.as_str(), at(place), style))
         }
     };
@@ -153,7 +153,7 @@ pub(super) fn png(
     png_file(&pixels, size, None).map_err(ReportError::drawing(figure))
 }
 
-/// Encodes pixels as a PNG file. With a palette, they are numbers of its colours, of which the first is transparent.
+/// Encodes pixels as a PNG file. With a palette, pixels are indices into it, and index 0 is transparent.
 pub(super) fn png_file(
     pixels: &[u8],
     [width, height]: [u32; 2],
@@ -164,7 +164,7 @@ pub(super) fn png_file(
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_compression(png::Compression::Default);
     encoder.set_depth(png::BitDepth::Eight);
-    // Rows of flat colours repeat, which filters hide.
+    // Rows of flat colours repeat; filters would hide this from the compressor.
     encoder.set_filter(png::FilterType::NoFilter);
     if let Some(palette) = palette {
         encoder.set_color(png::ColorType::Indexed);

@@ -14,10 +14,10 @@ use superstep_table::{Row, Table};
 
 pub type Application<'a> = (&'a str, &'a Metrics);
 
-/// Returns figures 6.2 to 6.9, in order; 6.6 for the first CTAs, for selected ones, and for the whole grid. The
-/// timeline, if any, comes last.
+/// Returns figures 6.2 to 6.9, in order. There is a figure 6.6 for the first CTAs, for selected CTAs, and for the whole
+/// grid. The timeline, if any, comes last.
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
-    let unless_empty = |figure: Multiples| Some(figure).filter(|it| it.table.rows() > 0);
+    let unless_empty = |figure: Multiples| Some(figure).filter(|figure| figure.table.rows() > 0);
     let mut figures = vec![
         transfer_sizes(applications),
         degrees(applications),
@@ -39,7 +39,7 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     figures
 }
 
-/// Joins the applications' tables of a metric, with the application as the first column.
+/// Joins the tables of a metric for all applications, with the application as the first column.
 pub(super) fn joined<'a, R: Row + 'a, I: IntoIterator<Item = &'a R>>(
     applications: &[Application<'a>],
     rows: impl Fn(&'a Metrics) -> I,
@@ -63,12 +63,12 @@ pub(super) fn plots<'a>(
     applications.iter().map(named).collect()
 }
 
-/// Draws grouped bars, one group for each band. `values` has the heights and the colour of each series.
+/// Draws grouped bars, one group per band. `values` contains the heights and the colour of each series.
 pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     let width = 0.8 / values.len() as f64;
     let mut marks = Vec::new();
     for (series, (heights, colour)) in values.iter().enumerate() {
-        let shown = heights.iter().enumerate().filter(|it| *it.1 > 0.0);
+        let shown = (heights.iter().enumerate()).filter(|(_, height)| **height > 0.0);
         marks.extend(shown.map(|(band, &height)| {
             let left = band as f64 + 0.1 + width * series as f64;
             Mark::Area((left, 0.0), (left + width, height), *colour)
@@ -77,17 +77,17 @@ pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     marks
 }
 
-/// Plots two series with a pair of bars for each bin, which extends to the next one.
-fn binned(bins: &[u64], label: &str, [blue, orange]: [Vec<f64>; 2], of: &str) -> Plot {
+/// Plots two series with a pair of bars for each bin. A bin extends up to the next one.
+fn binned(bins: &[u64], label: &str, [blue, orange]: [Vec<f64>; 2], y_label: &str) -> Plot {
     Plot {
         x: Scale::bands(bins.iter().map(|&bin| grouped(bin)), label),
-        y: Scale::shares(of),
+        y: Scale::shares(y_label),
         marks: bars(&[(blue, palette::BLUE), (orange, palette::ORANGE)]),
         ..Plot::default()
     }
 }
 
-/// Maximum number of steps with a point.
+/// Maximum number of steps that are marked with points.
 const MAX_POINTS: usize = 40;
 
 fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
@@ -133,8 +133,8 @@ fn degrees(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let shares = ["out", "in"].map(|direction| {
             let rows = metrics.degrees.iter();
-            let own = rows.filter(|row| row.direction == direction);
-            own.map(|row| row.share).collect()
+            let rows = rows.filter(|row| row.direction == direction);
+            rows.map(|row| row.share).collect()
         });
         let label = "partners (each bin up to the next)";
         binned(&DEGREE_BINS, label, shares, "share of entries")
@@ -197,8 +197,8 @@ fn strides(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let shares = ["load", "store"].map(|access| {
             let rows = metrics.strides.iter();
-            let own = rows.filter(|row| row.access == access);
-            own.map(|row| row.share).collect()
+            let rows = rows.filter(|row| row.access == access);
+            rows.map(|row| row.share).collect()
         });
         let label = "stride (bytes, each bin up to the next)";
         binned(&STRIDE_BINS, label, shares, "share of strides")

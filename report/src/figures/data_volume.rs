@@ -18,9 +18,9 @@ table! {
     }
 }
 
-/// Draws every benchmark whose accesses were analysed, in the order of the run. If there are none, the figure has no plots.
+/// Draws all benchmarks with analysed accesses, in run order. If there are none, the figure has no plots.
 pub fn data_volume(run: &RunSummary) -> Multiples {
-    of(&rows(run))
+    draw(&rows(run))
 }
 
 pub(super) fn rows(run: &RunSummary) -> Vec<DataVolumeRow> {
@@ -41,19 +41,19 @@ impl DataVolumeRow {
     }
 }
 
-pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
+pub(super) fn draw(rows: &[DataVolumeRow]) -> Multiples {
     let volumes = (rows.iter())
         .flat_map(|row| [row.loaded_bytes, row.stored_bytes])
         .filter(|&volume| volume > 0);
-    let most = volumes.clone().max().unwrap_or(1) as f64;
-    let least = volumes.min().unwrap_or(1) as f64;
+    let max = volumes.clone().max().unwrap_or(1) as f64;
+    let min = volumes.min().unwrap_or(1) as f64;
     // The first program is at the top.
     let rows_up = || rows.iter().rev();
     let plot = |title: &str, x: Scale, colour, value: fn(&DataVolumeRow) -> f64| {
         let mut marks = Vec::new();
         for (low, row) in (0..).map(f64::from).zip(rows_up()) {
             let value = value(row);
-            // The length of a bar would mean nothing on a logarithmic scale.
+            // The length of a bar would be meaningless on a logarithmic scale.
             marks.push(match x.logarithmic {
                 true => Mark::Point((value, low + 0.5), colour),
                 false => Mark::Area((0.0, low + 0.2), (value, low + 0.8), colour),
@@ -68,7 +68,7 @@ pub(super) fn of(rows: &[DataVolumeRow]) -> Multiples {
             ..Plot::default()
         }
     };
-    let log = || Scale::powers(least, most, "log scale", bytes);
+    let log = || Scale::powers(min, max, "log scale", bytes);
     let share = "Communicated share of the stored bytes";
     let [blue, orange, green] = [palette::BLUE, palette::ORANGE, palette::GREEN];
     let plots = vec![

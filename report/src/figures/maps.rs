@@ -17,7 +17,7 @@ pub(crate) const SHADES: [RGBColor; 6] = [
     RGBColor(0, 32, 62),
 ];
 
-/// Names of maps in the table, which are also the suffixes of their figures' names.
+/// Names of maps in the table, which are also suffixes of figure names.
 pub(crate) const FIRST: &str = "first";
 pub(super) const PART: &str = "part";
 pub(crate) const WHOLE: &str = "whole";
@@ -29,16 +29,16 @@ pub(crate) fn cells<'a>(metrics: &'a Metrics, map: &str) -> Vec<&'a DensityRow> 
 }
 
 pub(super) fn map(applications: &[Application<'_>], map: &'static str) -> Multiples {
-    let (name, of) = match map {
+    let (name, scope) = match map {
         FIRST => ("density-first", format!("the first {SIDE} CTAs")),
         PART => ("density-part", "the selected CTAs".to_owned()),
         _ => ("density-whole", "the whole grid".to_owned()),
     };
     Multiples::new(
         name,
-        format!("Reads between CTAs: {of} (Rieber 2017, figure 6.6)"),
+        format!("Reads between CTAs: {scope} (Rieber 2017, figure 6.6)"),
         "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
-         The shade shows the number of reads. The scales have the CTA numbers that occur.",
+         The shade shows the number of reads. The scales show the CTA numbers that occur.",
         &[],
         plots(applications, |metrics| plot(&cells(metrics, map))),
         joined(applications, |metrics| cells(metrics, map)),
@@ -51,30 +51,30 @@ fn plot(cells: &[&DensityRow]) -> Plot {
         .first()
         .map_or([Axis { first: 0, ctas: 1 }; 2], |row| row.axes());
     let max = cells.iter().map(|row| row.count).max().unwrap_or(0);
-    // Adjacent cells of a row with the same shade are one rectangle.
-    let like = |a: &&DensityRow, b: &&DensityRow| {
+    // Adjacent cells of a row with the same shade are drawn as one rectangle.
+    let same_shade = |a: &&DensityRow, b: &&DensityRow| {
         a.receiver == b.receiver
             && a.source + 1 == b.source
             && level(a.count, max) == level(b.count, max)
     };
     let [x, y] = axes.map(|axis| axis.ctas as f64 / axis.cells() as f64);
-    let runs = cells.chunk_by(like).filter(|run| run[0].count > 0);
+    let runs = cells.chunk_by(same_shade).filter(|run| run[0].count > 0);
     let marks = runs.map(|run| {
         let left = axes[0].first as f64 + run[0].source as f64 * x;
         let bottom = axes[1].first as f64 + run[0].receiver as f64 * y;
         let (right, top) = (left + run.len() as f64 * x, bottom + y);
         let shade = SHADES[level(run[0].count, max)];
-        let counts = between(run.iter().map(|row| row.count));
-        let (reader, writer) = (numbers(bottom, top), numbers(left, right));
+        let counts = count_range(run.iter().map(|row| row.count));
+        let (reader, writer) = (cta_range(bottom, top), cta_range(left, right));
         let text = format!("reads by {reader} from {writer}: {counts}");
         Mark::Cell((left, bottom), (right, top), shade, text)
     });
-    let of = |shade: usize| {
+    let counts_in = |shade: usize| {
         let counts = cells.iter().map(|row| row.count).filter(|&count| count > 0);
         counts.filter(move |&count| level(count, max) == shade)
     };
-    let shades = (0..SHADES.len()).filter(|&shade| of(shade).next().is_some());
-    let shades = shades.map(|shade| (between(of(shade)), SHADES[shade]));
+    let shades = (0..SHADES.len()).filter(|&shade| counts_in(shade).next().is_some());
+    let shades = shades.map(|shade| (count_range(counts_in(shade)), SHADES[shade]));
     Plot {
         note: "reads by shade".to_owned(),
         x: scale(&axes[0], "source CTA"),
@@ -86,17 +86,17 @@ fn plot(cells: &[&DensityRow]) -> Plot {
     }
 }
 
-fn between(counts: impl Iterator<Item = u64> + Clone) -> String {
+fn count_range(counts: impl Iterator<Item = u64> + Clone) -> String {
     match (counts.clone().min(), counts.max()) {
-        (Some(least), Some(most)) if least < most => {
-            format!("{}–{}", grouped(least), grouped(most))
+        (Some(min), Some(max)) if min < max => {
+            format!("{}–{}", grouped(min), grouped(max))
         }
-        (_, most) => grouped(most.unwrap_or(0)),
+        (_, max) => grouped(max.unwrap_or(0)),
     }
 }
 
-/// Returns the CTAs from `low` to below `high` in words.
-fn numbers(low: f64, high: f64) -> String {
+/// Names the CTAs from `low` up to, but excluding, `high`.
+fn cta_range(low: f64, high: f64) -> String {
     match (low.ceil() as u64, (high.ceil() as u64).saturating_sub(1)) {
         (low, high) if low >= high => format!("CTA {}", grouped(low)),
         (low, high) => format!("CTAs {}–{}", grouped(low), grouped(high)),
@@ -116,7 +116,7 @@ fn scale(axis: &Axis, label: &str) -> Scale {
     scale
 }
 
-/// Returns the number of the shade of `count`.
+/// Returns the index of the shade for `count`.
 pub(crate) fn level(count: u64, max: u64) -> usize {
     if max <= 1 {
         return 3;

@@ -1,5 +1,5 @@
-//! Figures, each drawn from its table, as SVG and PNG on white that do not depend on the machine, with the table as CSV. In a
-//! page, a figure has the page's font and colours.
+//! Figures, each drawn from its table. The SVG and PNG files have a white background and are the same on all machines;
+//! the table is written as CSV. In a page, a figure uses the page's font and colours.
 
 mod canvas;
 pub mod communication;
@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 use superstep_table::{FileError, Format};
 use svg::elements;
 
-/// Rules for figures in a page.
+/// CSS rules for figures in a page.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// Renders the figure for a page, which may be light or dark: heading, legend, each plot as an SVG element, so that
-/// they fit beside or below each other, and the description. Ids start with `id`.
+/// Renders the figure for a light or dark page: heading, legend, plots and description. Each plot is an SVG element of
+/// its own, so that plots can be placed beside or below each other. Element ids start with `id`.
 pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
     let mut plots = Vec::new();
     for plot in &figure.plots {
@@ -61,7 +61,7 @@ pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
     })
 }
 
-/// Draws the figure as an SVG document on white, with a title and a description. Its ids start with `id`.
+/// Draws the figure as an SVG document on white, with a title and a description. Element ids start with `id`.
 pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     let (width, height) = figure.size();
     let (title, description) = (format!("{id}-title"), format!("{id}-description"));
@@ -78,7 +78,7 @@ pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     Ok(document.into_string())
 }
 
-/// Writes `<name>.svg`, `<name>.png` and `<name>.csv` into `folder`, which it creates. Returns the files.
+/// Creates `folder` and writes `<name>.svg`, `<name>.png` and `<name>.csv` into it. Returns the files.
 ///
 /// # Errors
 /// [`ReportError::Figure`], [`ReportError::File`].

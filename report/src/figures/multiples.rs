@@ -1,6 +1,6 @@
 //! Small multiples: plots of the same kind, one for each application.
 
-use super::canvas::{At, EM, Look, Shape};
+use super::canvas::{EM, Point, Shape, TextStyle};
 use super::palette;
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -8,11 +8,11 @@ use superstep_table::Table;
 
 pub use super::scale::{Scale, Values};
 
-/// An element of a plot, in the coordinates of its scales. The values appear on hover.
+/// An element of a plot, in the coordinates of the plot's scales. The values appear on hover.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
     Area((f64, f64), (f64, f64), RGBColor),
-    /// An area whose shade is its value, or whose corners are not; the text appears on hover.
+    /// An area with its own hover text, for values that are not at its corners.
     Cell((f64, f64), (f64, f64), RGBColor, String),
     Line(Vec<(f64, f64)>, f64, RGBColor),
     Point((f64, f64), RGBColor),
@@ -39,7 +39,7 @@ pub enum Layout {
     Grid,
     /// Whole pixels for each cell, without grid lines.
     Maps,
-    /// A row for each band of the vertical scale, and the texts in a column on the right.
+    /// A row for each band of the vertical scale, with texts in a column on the right.
     Rows,
 }
 
@@ -52,7 +52,7 @@ pub struct Multiples {
     pub title: String,
     /// Description in a sentence or two, for screen readers.
     pub description: &'static str,
-    /// A sentence in place of plots that would all show the same.
+    /// A sentence that replaces plots that would all look the same.
     pub sentence: String,
     pub legend: Vec<(&'static str, RGBColor)>,
     pub layout: Layout,
@@ -61,24 +61,24 @@ pub struct Multiples {
 }
 
 const MARGIN: f64 = 16.0;
-/// Width of a plot with its margins: three are as wide as a page.
+/// Width of a plot including its margins; three plots fit the width of a page.
 pub(super) const WIDTH: f64 = 410.0;
-/// Width of a file's only plot.
+/// Width of a plot that is alone in its file.
 const WIDE: f64 = 588.0;
 /// Margins above and below a plot.
 const TOP: f64 = 32.0;
 const BOTTOM: f64 = 60.0;
 const COLUMNS: usize = 3;
 /// Maximum width of the labels of the vertical scale.
-const NAMES: f64 = 124.0;
-/// Texts by their anchors.
-const LEFT: Look = Look::new(palette::BLACK, (HPos::Left, VPos::Center));
-const CENTRE: Look = Look::new(palette::GREY, (HPos::Center, VPos::Center));
-const RIGHT: Look = Look::new(palette::BLACK, (HPos::Right, VPos::Center));
-const BELOW: Look = Look::new(palette::BLACK, (HPos::Center, VPos::Top));
-const NOTE: Look = Look::new(palette::GREY, (HPos::Left, VPos::Center));
-const AXIS: Look = Look::new(palette::GREY, (HPos::Center, VPos::Top));
-const ABOVE: Look = Look::new(palette::BLACK, (HPos::Center, VPos::Bottom));
+const MAX_LABEL_WIDTH: f64 = 124.0;
+/// Text styles, named after their anchors or uses.
+const LEFT: TextStyle = TextStyle::new(palette::BLACK, (HPos::Left, VPos::Center));
+const CENTRE: TextStyle = TextStyle::new(palette::GREY, (HPos::Center, VPos::Center));
+const RIGHT: TextStyle = TextStyle::new(palette::BLACK, (HPos::Right, VPos::Center));
+const BELOW: TextStyle = TextStyle::new(palette::BLACK, (HPos::Center, VPos::Top));
+const NOTE: TextStyle = TextStyle::new(palette::GREY, (HPos::Left, VPos::Center));
+const AXIS: TextStyle = TextStyle::new(palette::GREY, (HPos::Center, VPos::Top));
+const ABOVE: TextStyle = TextStyle::new(palette::BLACK, (HPos::Center, VPos::Bottom));
 
 impl Multiples {
     pub fn new(
@@ -117,7 +117,7 @@ impl Multiples {
     /// Returns the space to the left of the plots, which depends on their labels.
     fn left(&self) -> f64 {
         let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
-        let widths = ticks.map(|(_, text)| RIGHT.width(text).min(NAMES));
+        let widths = ticks.map(|(_, text)| RIGHT.width(text).min(MAX_LABEL_WIDTH));
         let has_label = self.plots.iter().any(|plot| !plot.y.label.is_empty());
         let label = if has_label { 20.0 } else { 0.0 };
         (widths.fold(16.0, f64::max) + 8.0 + label).round()
@@ -131,29 +131,29 @@ impl Multiples {
             Layout::Grid => (inside - 14.0, if is_wide { 220.0 } else { 170.0 }),
             Layout::Rows => (inside - 64.0, 24.0 * plot.y.ticks.len() as f64),
             Layout::Maps => {
-                let most = if is_wide { 400.0 } else { 240.0 };
+                let max = if is_wide { 400.0 } else { 240.0 };
                 let side = |cells: u64| {
                     let cells = cells.max(1) as f64;
-                    cells * (most / cells).floor().max(1.0)
+                    cells * (max / cells).floor().max(1.0)
                 };
                 (side(plot.cells.0), side(plot.cells.1))
             }
         }
     }
 
-    /// Returns the height of a plot with its margins.
+    /// Returns the height of a plot including its margins.
     pub(super) fn height(&self, plot: &Plot, width: f64) -> f64 {
         TOP + self.inside(plot, width).1 + BOTTOM
     }
 
-    /// Returns the height of the highest plot with its margins in a file.
+    /// Returns the height of the tallest plot in a file, including its margins.
     fn row_height(&self) -> f64 {
         let (_, width) = self.columns();
         let heights = self.plots.iter().map(|plot| self.height(plot, width));
         heights.fold(0.0, f64::max)
     }
 
-    /// Returns the place of the sentence below the legend.
+    /// Returns the vertical position of the sentence below the legend.
     fn below_legend(&self) -> f64 {
         50.0 + 18.0 * self.legend.len() as f64
     }
@@ -169,17 +169,17 @@ impl Multiples {
         self.below_legend() - 4.0 + sentence
     }
 
-    /// Returns width and height of the figure in a file, in units of the drawing (CSS pixels in the SVG).
+    /// Returns the width and height of the figure in a file, in drawing units (CSS pixels in the SVG).
     pub fn size(&self) -> (u32, u32) {
         let height = match self.plots.len().div_ceil(self.columns().0) {
-            // Room for the words that there is nothing to draw.
+            // Room for the text that no application was analysed.
             0 => 60.0,
             rows => self.row_height() * rows as f64,
         };
         (self.file_width() as u32, (self.head() + height) as u32)
     }
 
-    /// Draws the figure as in a file: the heading, the legend, and the plots in rows.
+    /// Draws the figure for a file: the heading, the legend, and the plots in rows.
     pub(super) fn draw(&self) -> Vec<Shape> {
         // A figure with one plot is narrower than some titles.
         let room = self.file_width() - 2.0 * MARGIN;
@@ -208,13 +208,13 @@ impl Multiples {
         shapes
     }
 
-    /// Returns the text that appears on hover: the band, its value and the series.
+    /// Returns the hover text of a mark: the band, its value and the series.
     fn value(&self, plot: &Plot, mark: &Mark) -> String {
         // Bars grow upwards unless the programs or kernels are on the vertical scale.
         let is_upright = plot.y.is_continuous();
         let scale = if is_upright { &plot.y } else { &plot.x };
         let along = |(x, y): (f64, f64)| if is_upright { y } else { x };
-        let middle = |a: &At, b: &At| (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1));
+        let middle = |a: &Point, b: &Point| (f64::midpoint(a.0, b.0), f64::midpoint(a.1, b.1));
         let (at, value, colour) = match mark {
             Mark::Area(from, to, colour) => {
                 let start = if scale.logarithmic { 0.0 } else { along(*from) };
@@ -237,17 +237,18 @@ impl Multiples {
         format!("{name}: {}{series}", scale.text(value))
     }
 
-    /// Draws a plot with its margins, from `corner` on.
-    pub(super) fn plot(&self, plot: &Plot, corner: At, room: f64) -> Vec<Shape> {
+    /// Draws a plot with its margins. `corner` is its top left corner.
+    pub(super) fn plot(&self, plot: &Plot, corner: Point, room: f64) -> Vec<Shape> {
         let (width, height) = self.inside(plot, room);
         let (left, top) = (corner.0 + self.left(), corner.1 + TOP);
         let (right, bottom) = (left + width, top + height);
         let centre = (f64::midpoint(left, right), f64::midpoint(top, bottom));
-        let at = |(x, y): At| {
+        let at = |(x, y): Point| {
             let (x, y) = (plot.x.place(x), plot.y.place(y));
             (left + x * width, bottom - y * height)
         };
-        let line = |points: &[At], colour| Shape::Line(points.into(), 1.0, colour, String::new());
+        let line =
+            |points: &[Point], colour| Shape::Line(points.into(), 1.0, colour, String::new());
         let edge = corner.0 + room;
         let is_rows = self.layout == Layout::Rows;
         let start = if is_rows { corner.0 } else { left };
@@ -268,12 +269,12 @@ impl Multiples {
                 shapes.push(line(&[(left, y), (right, y)], palette::LIGHT_GREY));
             }
             if last - y >= EM {
-                let text = RIGHT.shortened(text, NAMES);
+                let text = RIGHT.shortened(text, MAX_LABEL_WIDTH);
                 shapes.push(Shape::Text(text, (left - 5.0, y), RIGHT));
                 last = y;
             }
         }
-        // Labels without room beside the one before are in a second row.
+        // Labels that do not fit beside the previous one go into a second row.
         let mut ends = [f64::NEG_INFINITY; 2];
         for (value, text) in &plot.x.ticks {
             let x = at((*value, plot.y.low)).0;
@@ -317,7 +318,7 @@ impl Multiples {
                 }
                 Mark::Line(points, width, colour) => {
                     let points = visible(points.iter().map(|&point| at(point)).collect());
-                    lines.extend(<[At; 2]>::try_from(&*points));
+                    lines.extend(<[Point; 2]>::try_from(&*points));
                     Shape::Line(points, *width, *colour, title)
                 }
                 Mark::Point(point, colour) => Shape::Dot(at(*point), *colour, title),
@@ -339,10 +340,10 @@ impl Multiples {
     }
 }
 
-/// Returns the place for the label of a bar at a place, above the lines that it would touch there.
-fn above(text: &str, (x, mut y): At, lines: &[[At; 2]]) -> At {
+/// Returns the position for the label of a bar: the given one, or above any lines that the label would touch there.
+fn above(text: &str, (x, mut y): Point, lines: &[[Point; 2]]) -> Point {
     let half = ABOVE.width(text) / 2.0;
-    let touches = |[from, to]: &&[At; 2], y: f64| {
+    let touches = |[from, to]: &&[Point; 2], y: f64| {
         from.1 < y + 2.0 && from.1 > y - EM && to.0 > x - half && from.0 < x + half
     };
     while let Some([line, _]) = lines.iter().find(|line| touches(line, y)) {
@@ -351,22 +352,22 @@ fn above(text: &str, (x, mut y): At, lines: &[[At; 2]]) -> At {
     (x, y)
 }
 
-/// Leaves out points of a line that do not change the picture: within half a pixel in x, only the first, the lowest, the
-/// highest and the last count.
-fn visible(points: Vec<At>) -> Vec<At> {
-    let place = |point: &At| (2.0 * point.0).floor();
+/// Removes points of a line that do not change the picture: within half a pixel in x, only the first, lowest, highest
+/// and last points are needed.
+fn visible(points: Vec<Point>) -> Vec<Point> {
+    let place = |point: &Point| (2.0 * point.0).floor();
     let columns = points.chunk_by(|a, b| place(a) == place(b));
-    let kept = columns.flat_map(|column| {
+    let visible = columns.flat_map(|column| {
         let by_y = |a: &usize, b: &usize| column[*a].1.total_cmp(&column[*b].1);
         let places = || 0..column.len();
         let ends = [places().next(), places().last()];
-        let mut kept = [places().min_by(by_y), places().max_by(by_y)].to_vec();
-        kept.extend(ends);
-        kept.sort_unstable();
-        kept.dedup();
-        kept.into_iter().flatten().map(|index| column[index])
+        let mut indices = [places().min_by(by_y), places().max_by(by_y)].to_vec();
+        indices.extend(ends);
+        indices.sort_unstable();
+        indices.dedup();
+        indices.into_iter().flatten().map(|index| column[index])
     });
-    kept.collect()
+    visible.collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Formats numbers for people: bytes with a unit, shares in percent.
+//! Formats numbers for human readers: bytes with a unit, shares in percent.
 
-/// Formats a number of bytes with three digits and a unit, a power of 1024.
+/// Formats a number of bytes with three digits and a unit that is a power of 1024.
 pub fn bytes(value: f64) -> String {
     in_units(value, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }

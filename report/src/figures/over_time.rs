@@ -13,8 +13,8 @@ fn thousandths(value: f64) -> String {
     ((value * 1000.0).round() / 1000.0).to_string()
 }
 
-/// Minimum number of launches for lines instead of bars.
-const MANY: usize = 60;
+/// Minimum number of launches that are drawn as lines instead of bars.
+const MIN_LINE_LAUNCHES: usize = 60;
 
 /// Maximum number of points, about a plot's resolution.
 const MAX_MARKS: usize = 200;
@@ -26,7 +26,7 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
         let received: Vec<f64> = rows.iter().map(|row| row.received_bytes as f64).collect();
         let max = stored.iter().chain(&received).copied().fold(0.0, f64::max);
         let series = [(received, palette::BLUE), (stored, palette::ORANGE)];
-        let marks = if rows.len() < MANY {
+        let marks = if rows.len() < MIN_LINE_LAUNCHES {
             bars(&series)
         } else {
             let middles = (0..).map(|k| f64::from(k) + 0.5);
@@ -77,10 +77,10 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
             ..Plot::default()
         }
     };
-    // A plot of a single bar says less than a sentence.
-    let (at_once, others): (Vec<_>, Vec<_>) = applications
+    // A sentence is clearer than a plot with a single bar.
+    let (immediate, others): (Vec<_>, Vec<_>) = applications
         .iter()
-        .partition(|(_, metrics)| matches!(&metrics.distances[..], [only] if only.distance == 0));
+        .partition(|(_, metrics)| matches!(&metrics.distances[..], [row] if row.distance == 0));
     let figure = Multiples::new(
         "superstep-distance",
         "Launches between writing and reading (Rieber 2017, figure 6.8)",
@@ -90,7 +90,7 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
         plots(&others, plot),
         joined(applications, |metrics| &metrics.distances),
     );
-    let names: Vec<&str> = at_once.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = immediate.iter().map(|(name, _)| *name).collect();
     let names = names.join(", ");
     let sentence = match &*names {
         "" => names,
@@ -154,7 +154,7 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
     )
 }
 
-/// Start and end in nanoseconds, then time and number of the launches.
+/// Start and end in nanoseconds, then the total time and the number of launches.
 type Bar = (f64, f64, u64, u32);
 
 pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
@@ -178,10 +178,10 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
                 lanes.push((lane, Vec::new()));
             }
             let left = since(row.begin_ns);
-            // Adjacent launches remain separate, and short ones visible.
+            // Keep adjacent launches separate and short ones visible.
             let right = (left + (end(row) - left) * 0.97).max(left + last / 500.0);
             match lanes[at].1.last_mut() {
-                // Merge overlapping bars: a program may have tens of thousands of launches.
+                // Merge overlapping bars: a program can have tens of thousands of launches.
                 Some(bar) if bar.0 <= left && left <= bar.1 => {
                     *bar = (bar.0, bar.1.max(right), bar.2 + row.elapsed_ns, bar.3 + 1);
                 }
@@ -191,20 +191,20 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
         let mut marks = Vec::new();
         for (low, ((_, kernel), bars)) in (0..).map(f64::from).zip(&lanes) {
             marks.extend(bars.iter().map(|&(left, right, elapsed, launches)| {
-                let [at, long] = [left, elapsed as f64].map(duration);
+                let [start, length] = [left, elapsed as f64].map(duration);
                 let launches = match launches {
                     1 => String::new(),
                     launches => format!("{launches} launches, "),
                 };
-                let text = format!("{kernel}: {launches}{long}, from {at} on");
+                let text = format!("{kernel}: {launches}{length}, starting at {start}");
                 let (from, to) = ((left / unit, low + 0.2), (right / unit, low + 0.8));
                 Mark::Cell(from, to, palette::BLUE, text)
             }));
         }
-        let several_streams = lanes.iter().any(|((stream, _), _)| *stream != lanes[0].0.0);
+        let has_multiple_streams = lanes.iter().any(|((stream, _), _)| *stream != lanes[0].0.0);
         let names = lanes
             .iter()
-            .map(|((stream, kernel), _)| match several_streams {
+            .map(|((stream, kernel), _)| match has_multiple_streams {
                 true => format!("{stream}: {kernel}"),
                 false => (*kernel).to_owned(),
             });
@@ -220,7 +220,7 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
         "timeline",
         "When the launches ran",
         "One bar per launch, in the row of its kernel and, if there is more than one, its stream. \
-         Times are those of the traced program.",
+         Times are from the traced run.",
         &[],
         plots(applications, plot),
         joined(applications, |metrics| &metrics.timeline),

@@ -19,10 +19,10 @@ pub const LIGHT_PURPLE: RGBColor = RGBColor(229, 188, 211);
 pub const GREY: RGBColor = RGBColor(85, 85, 85);
 pub const LIGHT_GREY: RGBColor = RGBColor(221, 221, 221);
 
-/// Returns the shade of `count` on a logarithmic scale, from almost white for 0 to dark blue for `most`.
-pub fn shade(count: u64, most: u64) -> RGBColor {
-    let depth = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
-    // Few enough colours for a picture with a palette.
+/// Returns the shade of `count` on a logarithmic scale, from almost white for 0 to dark blue for `max`.
+pub fn shade(count: u64, max: u64) -> RGBColor {
+    let depth = (count as f64 + 1.0).ln() / (max as f64 + 1.0).ln();
+    // Limit the number of colours so that they fit into a palette.
     let depth = (64.0 * depth.clamp(0.0, 1.0)).round() / 64.0;
     let mix = |from: f64, to: f64| (from + (to - from) * depth) as u8;
     RGBColor(mix(226.0, 0.0), mix(238.0, 54.0), mix(248.0, 110.0))

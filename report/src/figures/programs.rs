@@ -1,7 +1,7 @@
-//! Figures of programs, for use without the page of a run.
+//! Figures of programs, for use outside the page of a run.
 
 use super::communication::all;
-use super::data_volume::{DataVolumeRow, of, rows};
+use super::data_volume::{DataVolumeRow, draw, rows};
 use super::multiples::Multiples;
 use crate::error::{ReportError, Result};
 use superstep_analysis::Analysis;
@@ -15,7 +15,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Takes one program from its analysis; `metrics` are those of the analysis, if any.
+    /// Creates the figures of one program from its analysis and the analysis's metrics, if any.
     pub fn one(name: &str, analysis: &Analysis, metrics: Option<Metrics>) -> Self {
         let counts = &analysis.counts.total;
         let communication = &analysis.communication.total;
@@ -30,11 +30,11 @@ impl Programs {
         };
         Self {
             volumes: vec![volume],
-            measured: Vec::from_iter(metrics.map(|it| (name.to_owned(), it))),
+            measured: Vec::from_iter(metrics.map(|metrics| (name.to_owned(), metrics))),
         }
     }
 
-    /// Takes the benchmarks of a run that were analysed, side by side.
+    /// Creates figures that show the analysed benchmarks of a run side by side.
     pub fn of_run(run: &RunSummary, measured: Vec<(String, Metrics)>) -> Self {
         Self {
             volumes: rows(run),
@@ -45,7 +45,7 @@ impl Programs {
     pub fn figures(&self) -> Vec<Multiples> {
         let mut figures = Vec::new();
         if !self.volumes.is_empty() {
-            figures.push(of(&self.volumes));
+            figures.push(draw(&self.volumes));
         }
         if !self.measured.is_empty() {
             let measured = self.measured.iter();

@@ -1,4 +1,4 @@
-//! Scales of plots: their ends, ticks, and the texts of their values.
+//! Scales of plots: their ends, their ticks, and the formatting of their values.
 
 use super::numbers::{bytes, percent};
 use crate::html::grouped;
@@ -11,7 +11,7 @@ pub enum Values {
     Names,
     /// Bands of width 1, numbered from 0.
     Numbers,
-    /// Numbers, and their text.
+    /// Numbers, with the function that formats them.
     Continuous(fn(f64) -> String),
 }
 
@@ -22,7 +22,7 @@ pub struct Scale {
     pub logarithmic: bool,
     pub values: Values,
     pub ticks: Vec<(f64, String)>,
-    /// Name of the values, with their unit.
+    /// Name and unit of the values.
     pub label: String,
 }
 
@@ -83,9 +83,9 @@ impl Scale {
 
     /// Returns a scale of the integers below `count`, each in its own band, with as many labels as fit.
     pub fn numbers(count: u64, label: &str) -> Self {
-        let mut every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter();
-        let every = every.find(|every| count / every <= 10);
-        let numbers = (0..count).step_by(every.unwrap_or(count / 10) as usize);
+        let mut steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter();
+        let step = steps.find(|step| count / step <= 10);
+        let numbers = (0..count).step_by(step.unwrap_or(count / 10) as usize);
         let ticks = numbers.map(|k| (k as f64 + 0.5, grouped(k))).collect();
         Self {
             values: Values::Numbers,
@@ -97,8 +97,8 @@ impl Scale {
     pub fn powers(low: f64, high: f64, label: &str, show: fn(f64) -> String) -> Self {
         let first = (low.log2() + 1e-9).floor();
         let last = (high.log2() - 1e-9).ceil().max(first + 1.0);
-        let every = ((last - first) / 5.0).ceil() as usize;
-        let shown = (0..=(last - first) as i32).step_by(every);
+        let step = ((last - first) / 5.0).ceil() as usize;
+        let shown = (0..=(last - first) as i32).step_by(step);
         let values = shown.map(|k| (first + f64::from(k)).exp2());
         let ticks = values.map(|value| (value, show(value))).collect();
         Self {
@@ -111,15 +111,14 @@ impl Scale {
         matches!(self.values, Values::Continuous(_))
     }
 
-    /// Returns the text of a value or of the band around it.
+    /// Formats a value, or names the band that contains it.
     pub(super) fn text(&self, value: f64) -> String {
-        let is_here = |tick: &&(f64, String)| tick.0.floor() == value.floor();
+        let contains_value = |tick: &&(f64, String)| tick.0.floor() == value.floor();
         match self.values {
             Values::Continuous(show) => show(value),
             Values::Numbers => format!("{} {}", self.label, grouped(value as u64)),
-            Values::Names => {
-                (self.ticks.iter().find(is_here)).map_or(String::new(), |it| it.1.clone())
-            }
+            Values::Names => (self.ticks.iter().find(contains_value))
+                .map_or(String::new(), |(_, name)| name.clone()),
         }
     }
 

@@ -1,6 +1,6 @@
-//! Writes SVG. Axes and text have the colour of their surroundings, so that a page can be light or dark.
+//! Renders SVG. Axes and text inherit the colour of the page, which can be light or dark.
 
-use super::canvas::{At, Cell, DOT, EM, Look, Shape, png_file};
+use super::canvas::{Cell, DOT, EM, Point, Shape, TextStyle, png_file};
 use super::palette;
 use crate::error::{ReportError, Result};
 use base64::Engine as _;
@@ -9,10 +9,10 @@ use maud::{Markup, html};
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
-/// Maximum number of cells as rectangles with titles. More of them are a picture, which is smaller.
+/// Maximum number of cells that are drawn as rectangles with titles. More cells become a picture, which is smaller.
 const MAX_CELLS: usize = 400;
 
-/// Returns shapes as elements of an SVG document.
+/// Renders shapes as elements of an SVG document.
 pub(super) fn elements(shapes: &[Shape], figure: &'static str) -> Result<Markup> {
     Ok(html! {
         @for shape in shapes {
@@ -30,7 +30,7 @@ pub(super) fn elements(shapes: &[Shape], figure: &'static str) -> Result<Markup>
                     circle cx=(round(*x)) cy=(round(*y)) r=(DOT) fill=[fill] opacity=[opacity] { (title(text)) }
                 },
                 Shape::Line(points, width, colour, text) => (line(points, *width, *colour, text)),
-                Shape::Text(text, at, look) => @if !text.is_empty() { (words(text, *at, look)) },
+                Shape::Text(text, at, style) => @if !text.is_empty() { (words(text, *at, style)) },
             }
         }
     })
@@ -40,7 +40,7 @@ fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// Returns the colour and the opacity; neither for that of the text around.
+/// Returns the colour and the opacity, or neither for the colour of the surrounding text.
 fn paint(colour: RGBColor) -> (Option<String>, Option<f64>) {
     match colour {
         palette::BLACK => (None, None),
@@ -63,7 +63,7 @@ fn rectangle(([from, to], colour, text): &Cell) -> Markup {
     }
 }
 
-fn line(points: &[At], width: f64, colour: RGBColor, text: &str) -> Markup {
+fn line(points: &[Point], width: f64, colour: RGBColor, text: &str) -> Markup {
     let places = points.iter();
     let places = places.map(|&(x, y)| format!("{} {}", round(x), round(y)));
     let path = format!("M{}", places.collect::<Vec<_>>().join("L"));
@@ -75,26 +75,26 @@ fn line(points: &[At], width: f64, colour: RGBColor, text: &str) -> Markup {
     }
 }
 
-fn words(text: &str, (x, y): At, look: &Look) -> Markup {
-    let anchor = match look.anchor.0 {
+fn words(text: &str, (x, y): Point, style: &TextStyle) -> Markup {
+    let anchor = match style.anchor.0 {
         HPos::Left => None,
         HPos::Center => Some("middle"),
         HPos::Right => Some("end"),
     };
-    // The y of SVG is that of the letters' lower end.
-    let drop = match look.anchor.1 {
+    // In SVG, y is the position of the baseline.
+    let drop = match style.anchor.1 {
         VPos::Top => 0.8,
         VPos::Center => 0.35,
         VPos::Bottom => -0.2,
-    } * look.em;
-    let (x, y) = match look.is_upright {
+    } * style.em;
+    let (x, y) = match style.is_upright {
         true => (round(x + drop), round(y)),
         false => (round(x), round(y + drop)),
     };
-    let turn = (look.is_upright).then(|| format!("rotate(-90 {x} {y})"));
-    let size = Some(round(look.em)).filter(|&size| size != EM);
-    let weight = look.is_bold.then_some("bold");
-    let (fill, opacity) = paint(look.colour);
+    let turn = (style.is_upright).then(|| format!("rotate(-90 {x} {y})"));
+    let size = Some(round(style.em)).filter(|&size| size != EM);
+    let weight = style.is_bold.then_some("bold");
+    let (fill, opacity) = paint(style.colour);
     html! {
         text x=(x) y=(y) text-anchor=[anchor] font-size=[size] font-weight=[weight] fill=[fill] opacity=[opacity]
             transform=[turn] { (text) }
@@ -104,13 +104,13 @@ fn words(text: &str, (x, y): At, look: &Look) -> Markup {
 /// Draws the cells as a picture with one pixel per unit, transparent where there is no cell.
 fn picture(cells: &[Cell]) -> Result<Markup, png::EncodingError> {
     let corners = || cells.iter().flat_map(|(corners, ..)| corners);
-    let ends = |of: fn(&At) -> f64| {
-        let low = corners().map(of).fold(f64::MAX, f64::min).round();
-        let length = corners().map(of).fold(0.0, f64::max) - low;
+    let ends = |coordinate: fn(&Point) -> f64| {
+        let low = corners().map(coordinate).fold(f64::MAX, f64::min).round();
+        let length = corners().map(coordinate).fold(0.0, f64::max) - low;
         (low, length.round().max(1.0) as usize)
     };
     let ((left, width), (top, height)) = (ends(|at| at.0), ends(|at| at.1));
-    // The first colour is for empty places.
+    // The first colour is for pixels without a cell.
     let mut colours = vec![RGBColor(255, 255, 255)];
     let mut pixels = vec![0u8; width * height];
     for ([from, to], colour, _) in cells {
@@ -129,11 +129,11 @@ fn picture(cells: &[Cell]) -> Result<Markup, png::EncodingError> {
             }
         }
     }
-    let colours = colours.iter().flat_map(|it| [it.0, it.1, it.2]).collect();
+    let colours = colours.iter().flat_map(|c| [c.0, c.1, c.2]).collect();
     let file = png_file(&pixels, [width as u32, height as u32], Some(colours))?;
-    let address = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(file));
+    let url = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(file));
     Ok(html! {
-        image x=(left) y=(top) width=(width) height=(height) style="image-rendering:pixelated" href=(address) {}
+        image x=(left) y=(top) width=(width) height=(height) style="image-rendering:pixelated" href=(url) {}
     })
 }
 

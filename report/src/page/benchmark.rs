@@ -52,8 +52,8 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
     }
     let blocks = benchmark.cta_blocks;
     if !blocks.are_ctas() {
-        let note = "in figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of multiple GPUs, CTA means such a block, \
-             numbered consecutively; bytes are those that each CTA received";
+        let note = "in figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of multiple GPUs, CTA means one of \
+             these blocks, numbered consecutively; bytes are counted as each CTA received them";
         facts.push(("Transfers", format!("between {blocks}: {note}")));
     }
     let opaque = benchmark.opaque.as_ref();
@@ -82,7 +82,7 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
                 "not deterministic: it varies from run to run, as does the number of launches"
             }
         };
-        // The first digits suffice to compare digests by eye.
+        // The first digits are enough to compare digests by eye.
         let start: String = digest.chars().take(8).collect();
         facts.push(("Digest", format!("{start} ({same})")));
     }
@@ -93,8 +93,8 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
 }
 
 fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
-    if let Some(why) = &selection.no_estimates {
-        return vec![("Estimated total", format!("none: {why}"))];
+    if let Some(reason) = &selection.no_estimates {
+        return vec![("Estimated total", format!("none: {reason}"))];
     }
     let lines = selection.estimates.iter();
     let lines = lines.filter(|line| line.kernel.is_none());
@@ -155,7 +155,7 @@ fn opaque_kernels(name: &str, opaque: &OpaqueSummary) -> Markup {
 /// Renders the checks, collapsed to one line if all hold.
 fn checks(benchmark: &BenchmarkSummary) -> Markup {
     let checks = &benchmark.verification;
-    let count = |which: fn(&Check) -> bool| checks.iter().filter(|check| which(check)).count();
+    let count = |is_counted: fn(&Check) -> bool| checks.iter().filter(|c| is_counted(c)).count();
     let held = count(|check| check.ok && !check.warning);
     let all_hold = held == checks.len();
     let parts = [
@@ -176,7 +176,7 @@ fn checks(benchmark: &BenchmarkSummary) -> Markup {
         let (word, meaning) = match (check.ok, check.warning, check.not_compared) {
             (true, false, _) => ("holds".to_owned(), Meaning::Good),
             (true, true, _) => ("warning".to_owned(), Meaning::Neutral),
-            (false, _, Some(why)) => (format!("not compared: {why}"), Meaning::Neutral),
+            (false, _, Some(reason)) => (format!("not compared: {reason}"), Meaning::Neutral),
             (false, _, None) => ("failed".to_owned(), Meaning::Bad),
         };
         [

@@ -15,7 +15,7 @@ use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 
-/// Reads the tables of every benchmark of the run in `folder` that has tables. Returns names and metrics in the run's order.
+/// Reads the metrics of all benchmarks that have tables in the run's `folder`. Returns names and metrics, in run order.
 pub fn measured(folder: &Path, run: &RunSummary) -> Result<Vec<(String, Metrics)>> {
     let mut measured = Vec::new();
     for benchmark in &run.benchmarks {
@@ -27,7 +27,7 @@ pub fn measured(folder: &Path, run: &RunSummary) -> Result<Vec<(String, Metrics)
     Ok(measured)
 }
 
-/// Returns the metrics of the benchmark with this name, if it has some.
+/// Returns the metrics of the benchmark with this name, if it has any.
 pub(crate) fn metrics_of<'a>(measured: &'a [(String, Metrics)], name: &str) -> Option<&'a Metrics> {
     let mut measured = measured.iter();
     Some(&measured.find(|(measured, _)| measured == name)?.1)
@@ -44,7 +44,7 @@ pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Beside]) -> V
 }
 
 pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Claim> {
-    // The statements are about whole programs, and about CTAs.
+    // The statements are about whole programs, with CTAs as the unit of communication.
     let whole = (run.benchmarks.iter())
         .filter(|benchmark| benchmark.selection.is_none() && benchmark.cta_blocks.are_ctas());
     let programs = whole.filter_map(|benchmark| {
@@ -68,16 +68,16 @@ pub(super) fn content(
     if measured.is_empty() {
         return Ok(html! {});
     }
-    let without = measured.iter().filter(|(_, it)| it.strides.is_empty());
-    let without: Vec<&str> = without.map(|(name, _)| name.as_str()).collect();
+    let untraced = (measured.iter()).filter(|(_, metrics)| metrics.strides.is_empty());
+    let untraced: Vec<&str> = untraced.map(|(name, _)| name.as_str()).collect();
     Ok(html! {
         p {
             "A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
              The tables behind the figures are in " code { "tables/" } "; " code { "figures/" } " contains each figure as SVG, PNG and CSV. \
              Figure numbers refer to the thesis (" (thesis()) ")."
         }
-        @if !without.is_empty() {
-            p { "Strides (figure 6.5) need a trace; there is none for " (without.join(", ")) "." }
+        @if !untraced.is_empty() {
+            p { "Strides (figure 6.5) need a trace; there is none for " (untraced.join(", ")) "." }
         }
         (published::introduction(run, rows))
         @for figure in side_by_side(measured, rows) {
@@ -96,7 +96,7 @@ pub(super) fn thesis() -> Markup {
     html::link("references", RIEBER.0)
 }
 
-/// Renders the tables of one benchmark, and its figures unless it is the only one, whose figures the page has already.
+/// Renders the tables of one benchmark, and its figures unless `is_single`, since the page then has them already.
 pub(super) fn of_benchmark(
     name: &str,
     metrics: &Metrics,
@@ -121,20 +121,20 @@ pub(super) fn claims_content(run: &RunSummary, claims: Vec<Claim>) -> Markup {
     if claims.is_empty() {
         return html! {};
     }
-    let those = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
-    let count = |verdict| those(verdict).count();
+    let matching = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
+    let count = |verdict| matching(verdict).count();
     let introduction = html! {
         p {
             "Of " (claims.len()) " statements that the thesis makes about its figures (" (thesis()) "), "
             (count(Verdict::Holds)) " hold, " (count(Verdict::Differs)) " differ and "
-            (count(Verdict::NotMeasurable)) " cannot be judged. A rule over the tables decides each of them. \
+            (count(Verdict::NotMeasurable)) " cannot be judged. Each of them is judged by a rule over the tables. \
             The statements describe the size " code { "thesis" } "; this run has the size " code { (run.size) } "."
         }
     };
     let rows = claims.into_iter().map(|claim| {
         let meaning = match claim.verdict {
             Verdict::Holds => Meaning::Good,
-            // A finding about the statement or the program, no defect.
+            // A finding about the statement or the program, not a defect.
             Verdict::Differs | Verdict::NotMeasurable => Meaning::Neutral,
         };
         let verdict = claim.verdict.as_str().replace('-', " ");

@@ -18,9 +18,9 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_trace::display_name;
 
 /// Maximum number of warnings on the first screen.
-const WARNINGS: usize = 12;
+const MAX_WARNINGS: usize = 12;
 
-/// Returns the heading: the command of a single program, else the suite.
+/// Returns the heading: the command of a single program, or the suite.
 pub(super) fn title(run: &RunSummary) -> String {
     let (suite, size, backend) = (&run.suite, &run.size, run.backend);
     match only_program(run) {
@@ -61,7 +61,7 @@ pub(super) fn status(benchmark: &BenchmarkSummary) -> (String, Meaning) {
     }
 }
 
-/// Marks a program in the table of contents that failed or has warnings.
+/// Renders the mark, in the table of contents, of a program that failed or has warnings.
 pub(super) fn mark(benchmark: &BenchmarkSummary) -> Markup {
     match status(benchmark) {
         (_, Meaning::Good) => html! {},
@@ -117,15 +117,15 @@ pub(super) fn content(
     });
     html! {
         (thesis(run, rows, claims))
-        @for (benchmark, check) in all.iter().take(WARNINGS) {
+        @for (benchmark, check) in all.iter().take(MAX_WARNINGS) {
             p.warning { "Warning: " (to_section(benchmark)) ": " (check.detail) }
         }
-        @if all.len() > WARNINGS { p.warning { (all.len() - WARNINGS) " more warnings are in the sections of the programs." } }
+        @if all.len() > MAX_WARNINGS { p.warning { (all.len() - MAX_WARNINGS) " more warnings are in the sections of the programs." } }
         @for (benchmark, words) in within {
             p.warning { "Note: " (to_section(benchmark)) ": " (words) }
         }
         @match single(run) {
-            Some(benchmark) => (one(benchmark, metrics_of(measured, &benchmark.name))),
+            Some(benchmark) => (single_findings(benchmark, metrics_of(measured, &benchmark.name))),
             None => div.findings {
                 (table("Programs; shares are of stored bytes (communicated) and loaded bytes (within launches)",
                     run.benchmarks.iter().map(|it| row(it, metrics_of(measured, &it.name)))))
@@ -134,15 +134,15 @@ pub(super) fn content(
     }
 }
 
-/// Renders the numbers of published values and statements of the thesis that the run reproduces.
+/// Renders how many published values and statements of the thesis the run reproduces.
 fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
     let count =
-        |which: fn(Agreement) -> bool| rows.iter().filter(|row| which(row.agreement)).count();
-    let those = |verdict| {
-        let those = claims.iter().filter(move |claim| claim.verdict == verdict);
-        those.map(|claim| claim.claim.as_str()).collect::<Vec<_>>()
+        |counts: fn(Agreement) -> bool| rows.iter().filter(|row| counts(row.agreement)).count();
+    let names = |verdict| {
+        let found = claims.iter().filter(move |claim| claim.verdict == verdict);
+        found.map(|claim| claim.claim.as_str()).collect::<Vec<_>>()
     };
-    let (holds, differs) = (those(Verdict::Holds), those(Verdict::Differs));
+    let (holds, differs) = (names(Verdict::Holds), names(Verdict::Differs));
     if rows.is_empty() && holds.is_empty() && differs.is_empty() {
         return html! {};
     }
@@ -155,11 +155,11 @@ fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
                     b { (count(Agreement::is_difference)) " differ" } ". " (link("published", "All values")) "."
                 }
                 ul {
-                    @for one in by_program(rows).iter().filter(|it| it.differ > 0) {
+                    @for row in by_program(rows).iter().filter(|row| row.differ > 0) {
                         li {
-                            b { (one.application) } ": " (one.differ) " differ"
-                            @if one.unexplained > 0 { ", " span.bad { (one.unexplained) " of them unexplained" } }
-                            ": " (one.reasons)
+                            b { (row.application) } ": " (row.differ) " differ"
+                            @if row.unexplained > 0 { ", " span.bad { (row.unexplained) " of them unexplained" } }
+                            ": " (row.reasons)
                         }
                     }
                 }
@@ -177,7 +177,7 @@ fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
     }
 }
 
-/// Returns the findings of a program by name, with a dash for those that it lacks.
+/// Returns the findings of a program by name, with a dash for missing ones.
 fn found(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> [(&'static str, String); 5] {
     let communicated = benchmark.communication.map(|it| it.share_in_words(percent));
     let within = benchmark.within_launch.as_ref().map(|it| {
@@ -212,7 +212,7 @@ fn row(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> [(&'static st
 }
 
 /// Renders the findings of the only program of a run.
-fn one(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> Markup {
+fn single_findings(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> Markup {
     let found = found(benchmark, metrics).into_iter();
     let facts: Vec<(&str, String)> = found.filter(|(_, text)| text != DASH).collect();
     if facts.is_empty() {
@@ -230,10 +230,10 @@ fn pattern(metrics: &Metrics) -> Option<String> {
     for row in &metrics.patterns {
         *sums.entry(&row.pattern).or_default() += row.bytes;
     }
-    let (name, most) = sums.iter().max_by_key(|(_, bytes)| **bytes)?;
+    let (name, max_bytes) = sums.iter().max_by_key(|(_, bytes)| **bytes)?;
     let mut words = (*name).to_owned();
     let used = metrics.bisection.iter().filter(|row| row.coordinates > 1);
-    // In a grid of one dimension, the dimension says nothing.
+    // In a one-dimensional grid, there is no need to name the dimension.
     if used.clone().count() > 1 {
         let crossed = used.filter(|row| row.crossing_bytes > 0);
         let crossed: Vec<&str> = crossed.map(|row| row.dimension.as_str()).collect();
@@ -242,7 +242,7 @@ fn pattern(metrics: &Metrics) -> Option<String> {
             words = format!("{words} in {crossed}");
         }
     }
-    let share = *most as f64 / sums.values().sum::<u64>() as f64;
+    let share = *max_bytes as f64 / sums.values().sum::<u64>() as f64;
     if share < 0.99 {
         words = format!("{words} ({} of the received bytes)", unbroken(share));
     }
@@ -275,14 +275,14 @@ fn top_line(metrics: &Metrics) -> Option<String> {
     Some(format!("{place} ({share})"))
 }
 
-/// Draws the density map of the whole grid in a few cells, on the CTAs that take part.
+/// Draws the density map of the whole grid with few cells, limited to the range of CTAs that communicate.
 fn map(metrics: &Metrics) -> Markup {
     const CELLS: u64 = 48;
     let mut cells = maps::cells(metrics, maps::WHOLE);
     cells.retain(|row| row.count > 0);
-    let axis = |of: fn(&&DensityRow) -> u64| {
-        let low = cells.iter().map(of).min().unwrap_or(0);
-        let length = cells.iter().map(of).max().unwrap_or(0) - low;
+    let axis = |cta: fn(&&DensityRow) -> u64| {
+        let low = cells.iter().map(cta).min().unwrap_or(0);
+        let length = cells.iter().map(cta).max().unwrap_or(0) - low;
         let per_cell = (length + 1).div_ceil(CELLS);
         (low, per_cell, length / per_cell + 1)
     };
@@ -295,22 +295,21 @@ fn map(metrics: &Metrics) -> Markup {
         let column = (cell.source - left) / per_column;
         *counts.entry((row, column)).or_default() += cell.count;
     }
-    let Some(most) = counts.values().max().copied() else {
+    let Some(max) = counts.values().max().copied() else {
         return html! {};
     };
     let mut paths = [const { String::new() }; maps::SHADES.len()];
-    let level = |count| maps::level(count, most);
+    let level = |count| maps::level(count, max);
     let counts: Vec<_> = counts.into_iter().collect();
-    // Adjacent cells of a row with the same shade are one rectangle.
-    let like = |a: &((u64, u64), u64), b: &((u64, u64), u64)| {
+    // Adjacent cells of a row with the same shade are drawn as one rectangle.
+    let same_shade = |a: &((u64, u64), u64), b: &((u64, u64), u64)| {
         a.0.0 == b.0.0 && a.0.1 + 1 == b.0.1 && level(a.1) == level(b.1)
     };
-    for run in counts.chunk_by(like) {
+    for run in counts.chunk_by(same_shade) {
         let (((y, x), count), length) = (run[0], run.len());
         let _ = write!(paths[level(count)], "M{x} {y}h{length}v1h-{length}z");
     }
-    let label =
-        "Density map: receiving CTAs upwards, source CTAs to the right; the darker, the more reads";
+    let label = "Density map: receiving CTAs upwards, source CTAs to the right; darker cells have more reads";
     html! {
         svg.map viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" shape-rendering="crispEdges" role="img" {
             title { (label) }

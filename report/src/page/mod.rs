@@ -28,8 +28,8 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary};
 use superstep_analysis::tables;
 use superstep_table::{FileError, Table};
 
-/// Redraws a run from its summary and the tables in `folder`: figures, tables of claims and published values, `index.html`.
-/// Returns the path of the page.
+/// Redraws a run from its summary and the tables in `folder`: figures, tables of claims and published values, and
+/// `index.html`. Returns the path of the page.
 pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let run = &run.by_process();
     let measured = measured(folder, run)?;
@@ -62,7 +62,7 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Renders the page of a run, with the source lines that its folder has.
+/// Renders the page of a run, with source lines from the files in its folder.
 pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> Result<String> {
     let rows = of_run(run, measured);
     let claims = communication::claims(run, measured);
@@ -123,10 +123,10 @@ pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> 
 /// A section of the page.
 struct Part {
     id: String,
-    /// Line of the table of contents.
+    /// Entry in the table of contents.
     entry: Markup,
     heading: Markup,
-    /// Empty for a section that the page leaves out.
+    /// Empty if the page omits the section.
     content: Markup,
 }
 
@@ -135,14 +135,14 @@ fn to_section(benchmark: &BenchmarkSummary) -> Markup {
     link(&id("benchmark", &benchmark.name), &benchmark.name)
 }
 
-/// Returns the program of a run that has only one, in any number of processes.
+/// Returns the program of a run with only one program, in any number of processes.
 fn only_program(run: &RunSummary) -> Option<&BenchmarkSummary> {
     let mut programs = run.benchmarks.iter().filter(|it| it.process.is_none());
-    let only = programs.next().filter(|_| run.planned.len() <= 1);
-    only.filter(|_| programs.next().is_none())
+    let program = programs.next().filter(|_| run.planned.len() <= 1);
+    program.filter(|_| programs.next().is_none())
 }
 
-/// Returns the program of a run that has only one, in one process.
+/// Returns the program of a run with only one program, in one process.
 fn single(run: &RunSummary) -> Option<&BenchmarkSummary> {
     only_program(run).filter(|_| run.benchmarks.len() == 1)
 }

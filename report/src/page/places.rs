@@ -12,7 +12,7 @@ use superstep_analysis::metrics::scaling::ScalingRow;
 use superstep_trace::display_name;
 
 /// Maximum number of rows of a table on the page; the files have all of them.
-const ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 
 /// Renders the tables of arrays and lines, after bounds and a warning about uninitialised reads.
 pub(super) fn carriers(name: &str, metrics: &Metrics) -> Markup {
@@ -37,7 +37,7 @@ pub(super) struct Flow {
 /// The storing line, the loading line and the array.
 pub(super) type Ends<'a> = ((&'a str, u32), (&'a str, u32), &'a str);
 
-/// Returns the flows from line to line, most bytes first.
+/// Returns the flows from line to line, those with the most bytes first.
 pub(super) fn flows(metrics: &Metrics) -> Vec<(Ends<'_>, Flow)> {
     let mut flows = BTreeMap::<Ends<'_>, Flow>::new();
     for row in &metrics.line_flows {
@@ -99,7 +99,7 @@ fn arrays(name: &str, metrics: &Metrics) -> Markup {
 
 fn lines(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!(
-        "Loads of {name}, by bytes that another CTA or kernel had written; every load counts, whatever the number of writers"
+        "Loads of {name}, by bytes that another CTA or kernel had written; every load counts, regardless of the number of writers"
     );
     let table = [name, "lines", &caption];
     let heading = "Source lines that communicate most";
@@ -239,7 +239,7 @@ fn patterns(name: &str, metrics: &Metrics) -> Markup {
     });
     html! {
         p {
-            "The first rule that matches names the pattern. Complete: CTA pairs that communicate, as a share of all pairs of a source \
+            "The first matching rule determines the pattern. Complete: CTA pairs that communicate, as a share of all pairs of a source \
              and a receiver. Neighbours: share of the bytes that pass between CTAs at most 1 apart in each dimension. \
              Replication: mean number of receivers of a byte."
         }
@@ -268,7 +268,7 @@ fn scaling(name: &str, metrics: &Metrics, link_gb_per_s: f64) -> Markup {
         p {
             "This is a model: the CTAs are divided among the GPUs along a coordinate or by number, data stays on the GPU that \
              wrote it, and each launch waits for the busiest link, at " (link_gb_per_s) " GB/s in each direction. The best cut is \
-             the even one that takes the least time."
+             the even cut that takes the least time."
         }
         (table(&format!("Bytes of {name} that would cross between GPUs"), rows))
     }
@@ -304,7 +304,7 @@ fn ratio(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
-/// Renders a table of the first `rows` below its heading, if there are any. `file` has all of them.
+/// Renders a heading and a table of the first `rows`, if there are any. `file` contains all of them.
 fn listed<R, const COLUMNS: usize>(
     heading: &str,
     [name, file, caption]: [&str; 3],
@@ -314,8 +314,8 @@ fn listed<R, const COLUMNS: usize>(
     html! {
         @if !rows.is_empty() {
             @if !heading.is_empty() { h3 { (heading) } }
-            (table(caption, rows.iter().take(ROWS).map(cells)))
-            (first_of(ROWS, rows.len(), &format!("{name}/{file}.csv")))
+            (table(caption, rows.iter().take(MAX_ROWS).map(cells)))
+            (first_of(MAX_ROWS, rows.len(), &format!("{name}/{file}.csv")))
         }
     }
 }

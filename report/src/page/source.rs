@@ -8,15 +8,15 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use superstep_analysis::metrics::Metrics;
 
-/// Maximum number of lines with bytes that a program shows, those with the most first.
-const LINES: usize = 24;
+/// Maximum number of lines shown for a program, those with the most bytes first.
+const MAX_LINES: usize = 24;
 /// Number of lines shown before and after each of them.
 const CONTEXT: usize = 3;
 /// Maximum number of characters of a shown line.
-const LETTERS: usize = 160;
+const MAX_CHARS: usize = 160;
 
-/// Returns the place of a program's source file in the folder of a run, which keeps a copy. `file` is the name in the
-/// tables, whose folders above or outside the program's do not lead out of the run.
+/// Returns the path of the copy of a program's source file in the folder of a run. `file` is the name in the tables.
+/// The path does not lead out of the run, even if `file` is absolute or contains `..`.
 pub fn source_file(folder: &Path, benchmark: &str, file: &str) -> PathBuf {
     let parts = Path::new(file).components();
     let inside = parts.filter(|part| matches!(part, Component::Normal(_)));
@@ -33,18 +33,18 @@ struct Heat {
     sent: u64,
     /// Loaded here, and stored by another CTA in the same launch.
     within: u64,
-    /// Loaded here in all; each access counts, and atomics both load and store.
+    /// All bytes loaded here; each access counts, and atomics count as loads and as stores.
     loaded: u64,
     stored: u64,
 }
 
 impl Heat {
-    fn most(self) -> u64 {
+    fn max(self) -> u64 {
         self.received.max(self.sent).max(self.within)
     }
 }
 
-/// Renders the lines that exchange the most bytes, if the run has kept their files.
+/// Renders the lines that exchange the most bytes, if the run has copies of their files.
 pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
     let mut lines: BTreeMap<(&str, u32), Heat> = BTreeMap::new();
     for row in &metrics.lines {
@@ -74,11 +74,11 @@ pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
     }
     let mut hottest: Vec<_> = lines
         .into_iter()
-        .filter(|(_, heat)| heat.most() > 0)
+        .filter(|(_, heat)| heat.max() > 0)
         .collect();
-    hottest.sort_by_key(|(_, heat)| std::cmp::Reverse(heat.most()));
-    hottest.truncate(LINES);
-    let most = hottest.first().map_or(1, |(_, heat)| heat.most());
+    hottest.sort_by_key(|(_, heat)| std::cmp::Reverse(heat.max()));
+    hottest.truncate(MAX_LINES);
+    let max = hottest.first().map_or(1, |(_, heat)| heat.max());
     let mut files: BTreeMap<&str, BTreeMap<usize, Heat>> = BTreeMap::new();
     for ((file, line), heat) in hottest {
         files.entry(file).or_default().insert(line as usize, heat);
@@ -86,7 +86,7 @@ pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
     let listings = html! {
         @for (file, heat) in &files {
             @if let Ok(text) = fs::read(source_file(folder, name, file)) {
-                (listing(name, file, &String::from_utf8_lossy(&text), heat, most))
+                (listing(name, file, &String::from_utf8_lossy(&text), heat, max))
             }
         }
     };
@@ -100,7 +100,7 @@ pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
     )
 }
 
-fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, most: u64) -> Markup {
+fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, max: u64) -> Markup {
     let is_shown = |number: usize| {
         let near = number.saturating_sub(CONTEXT)..=number + CONTEXT;
         heat.range(near).next().is_some()
@@ -109,20 +109,20 @@ fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, mos
         .zip(text.lines())
         .filter(|(number, _)| is_shown(*number));
     let shown: Vec<(usize, &str)> = shown.collect();
-    let next_to = |a: &(usize, &str), b: &(usize, &str)| a.0 + 1 == b.0;
+    let are_adjacent = |a: &(usize, &str), b: &(usize, &str)| a.0 + 1 == b.0;
     html! {
         div.scroll role="region" tabindex="0" aria-label={ "Source " (file) " of " (name) } {
             table.source {
-                caption { (file_name(file)) ": bytes that a line loads and stores, loads after others stored them (received), stores for loads of others (sent), and loads although another CTA of the launch stores them (within)" }
+                caption { (file_name(file)) ": bytes that a line loads and stores. Received: loaded after another CTA or kernel stored them. Sent: stored and later loaded by another CTA or kernel. Within: loaded although another CTA stores them in the same launch" }
                 thead { tr {
                     th scope="col" { "Line" }
                     @for name in ["Loaded", "Stored", "Received", "Sent", "Within"] { th.number scope="col" { (name) } }
                     th scope="col" { "Source" }
                 } }
-                @for part in shown.chunk_by(next_to) {
+                @for part in shown.chunk_by(are_adjacent) {
                     tbody {
                         @for (number, line) in part {
-                            (row(*number, line, heat.get(number).copied().unwrap_or_default(), most))
+                            (row(*number, line, heat.get(number).copied().unwrap_or_default(), max))
                         }
                     }
                 }
@@ -131,15 +131,15 @@ fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, mos
     }
 }
 
-fn row(number: usize, line: &str, heat: Heat, most: u64) -> Markup {
+fn row(number: usize, line: &str, heat: Heat, max: u64) -> Markup {
     let bytes = |value: u64| match value {
         0 => html! {},
         value => size(value).render(),
     };
-    // The ground of a line with few bytes is still visible.
-    let part = (heat.most() > 0)
-        .then(|| format!("--part:{:.2}", 0.1 + 0.4 * heat.most() as f64 / most as f64));
-    let line: String = line.chars().take(LETTERS).collect();
+    // Keep the background of lines with few bytes visible.
+    let part = (heat.max() > 0)
+        .then(|| format!("--part:{:.2}", 0.1 + 0.4 * heat.max() as f64 / max as f64));
+    let line: String = line.chars().take(MAX_CHARS).collect();
     html! {
         tr style=[part] {
             th scope="row" { (number) }

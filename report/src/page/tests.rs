@@ -98,7 +98,7 @@ pub(super) fn run() -> RunSummary {
 pub(super) fn check_nesting(page: &str) {
     const VOID: [&str; 3] = ["meta", "!DOCTYPE", "img"];
     let mut open: Vec<&str> = Vec::new();
-    // Scripts contain signs that are not tags.
+    // Scripts contain angle brackets that do not belong to tags.
     let (before, script) = page
         .split_once("<script type=\"module\">")
         .expect("a page has a script");
@@ -248,7 +248,7 @@ pub(super) fn metrics() -> Metrics {
     metrics_of("step", "_ZL7d_cells", "_Z6gatherPKfi", "hs2d.cu")
 }
 
-/// Metrics of two CTAs, one of which reads data that the other wrote, with these names.
+/// Returns metrics of two CTAs, one of which reads data that the other wrote. The arguments are names in the metrics.
 fn metrics_of(kernel: &str, array: &str, function: &str, file: &str) -> Metrics {
     use superstep_analysis::communication::UnwrittenRead;
     use superstep_analysis::communication::{
@@ -279,7 +279,7 @@ fn metrics_of(kernel: &str, array: &str, function: &str, file: &str) -> Metrics 
     let communication = Communication {
         site_flows: vec![SiteFlow {
             receiver_launch: 1,
-            of: SiteFlowKey {
+            key: SiteFlowKey {
                 source_launch: 0,
                 writer: SiteId(3),
                 reader: SiteId(3),
@@ -352,7 +352,7 @@ fn figures_and_claims_are_in_the_page() {
     let page = index(&run(), &measured).unwrap();
     check_nesting(&page);
     let count = |text: &str| page.matches(text).count();
-    // Eleven figures with all applications, ten for each of them.
+    // Eleven figures with all applications, and ten for each application.
     assert_eq!(count("<figure>"), 11 + 2 * 10);
     assert_eq!(count("-title\">Reads between CTAs"), 3 * 3);
     assert_eq!(count("<title>reads by CTA 1 from CTA 0: "), 2 * 2 + 2 * 2);

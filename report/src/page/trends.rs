@@ -30,16 +30,16 @@ struct Quantity {
     title: &'static str,
     description: &'static str,
     label: &'static str,
-    of: fn(&BenchmarkSummary) -> Option<f64>,
+    value: fn(&BenchmarkSummary) -> Option<f64>,
 }
 
 const QUANTITIES: [Quantity; 3] = [
     Quantity {
         name: "trend-slowdown",
         title: "Slowdown",
-        description: "Kernel time of the traced program divided by that of the untraced one, for each run.",
+        description: "Kernel time of the traced program divided by kernel time of the untraced one, for each run.",
         label: "traced / untraced",
-        of: |program| {
+        value: |program| {
             let seconds = program.seconds;
             ratio(seconds.traced_kernel?, seconds.native_kernel?)
         },
@@ -49,14 +49,14 @@ const QUANTITIES: [Quantity; 3] = [
         title: "Capture size",
         description: "Bytes in the capture's files per thread access, for each run.",
         label: "bytes per access",
-        of: |program| ratio(program.capture_bytes? as f64, accesses(program)?),
+        value: |program| ratio(program.capture_bytes? as f64, accesses(program)?),
     },
     Quantity {
         name: "trend-analysis",
-        title: "Speed of the analysis",
+        title: "Analysis speed",
         description: "Thread accesses that the analysis processed per second, for each run.",
         label: "accesses per second",
-        of: |program| ratio(accesses(program)?, program.seconds.analysis?),
+        value: |program| ratio(accesses(program)?, program.seconds.analysis?),
     },
 ];
 
@@ -77,7 +77,7 @@ impl Quantity {
         let programs = (run.benchmarks.iter())
             .filter(|program| program.status == Status::Passed && program.selection.is_none());
         let values =
-            programs.filter_map(|program| Some((program.name.clone(), (self.of)(program)?)));
+            programs.filter_map(|program| Some((program.name.clone(), (self.value)(program)?)));
         values.collect()
     }
 
@@ -88,14 +88,14 @@ impl Quantity {
         (!values.is_empty()).then(|| (logarithms / values.len() as f64).exp())
     }
 
-    /// Draws a plot for all programs and one for each.
+    /// Draws one plot for the mean over all programs and one for each program.
     fn figure(&self, runs: &[&RunSummary]) -> Multiples {
         const ALL: &str = "all programs";
         let mut lines: Vec<(String, Vec<(u64, f64)>)> = vec![(ALL.to_owned(), Vec::new())];
         for (number, run) in (0..).zip(runs) {
             lines[0].1.extend(self.mean(run).map(|mean| (number, mean)));
             for (program, value) in self.values(run) {
-                // Skip the first line, whose name a program may have.
+                // Skip the first line, since a program might have the same name.
                 match lines[1..].iter_mut().find(|(name, _)| *name == program) {
                     Some((_, line)) => line.push((number, value)),
                     None => lines.push((program, vec![(number, value)])),
@@ -130,13 +130,13 @@ impl Quantity {
     }
 }
 
-/// Returns comparable runs (same suite, size, device and kind: traced or in situ) by their heading, ordered by start.
+/// Groups comparable runs (same suite, size, device and kind: traced or in situ) by heading, ordered by start time.
 fn groups(runs: &[RunSummary]) -> BTreeMap<String, Vec<&RunSummary>> {
     let mut groups = BTreeMap::<_, Vec<_>>::new();
     for run in runs {
         let is_in_situ = run.benchmarks.iter().any(|program| program.in_situ);
-        let how = if is_in_situ { ", in situ" } else { "" };
-        let heading = format!("{}, size {}, {}{how}", run.suite, run.size, run.device);
+        let kind = if is_in_situ { ", in situ" } else { "" };
+        let heading = format!("{}, size {}, {}{kind}", run.suite, run.size, run.device);
         groups.entry(heading).or_default().push(run);
     }
     for group in groups.values_mut() {
@@ -145,7 +145,7 @@ fn groups(runs: &[RunSummary]) -> BTreeMap<String, Vec<&RunSummary>> {
     groups
 }
 
-/// Writes `index.html` and the figures with their tables into `folder`, which it creates. Returns the path of the page.
+/// Creates `folder` and writes `index.html` and the figures with their tables into it. Returns the path of the page.
 pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     let (mut entries, mut sections) = (Vec::new(), Vec::new());
     for (number, (heading, group)) in groups(runs).into_iter().enumerate() {
@@ -161,7 +161,7 @@ pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
                 )?);
             }
         }
-        let content = html! { (nights(&heading, &group)) @for drawing in drawings { (drawing) } };
+        let content = html! { (summary(&heading, &group)) @for drawing in drawings { (drawing) } };
         let part = id("suite", &number.to_string());
         sections.push(section(&part, &heading, &content));
         entries.push(link(&part, &heading));
@@ -176,10 +176,10 @@ pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn nights(heading: &str, runs: &[&RunSummary]) -> Markup {
+fn summary(heading: &str, runs: &[&RunSummary]) -> Markup {
     let rows = (0..).zip(runs).map(|(number, run): (u64, _)| {
         let passed = run.benchmarks.iter();
-        let passed = passed.filter(|one| one.status == Status::Passed).count();
+        let passed = passed.filter(|it| it.status == Status::Passed).count();
         let passed = format!("{passed} of {}", run.benchmarks.len());
         let [slowdown, capture, analysis] = QUANTITIES.each_ref().map(|quantity| {
             let mean = quantity.mean(run);

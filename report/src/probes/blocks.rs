@@ -10,10 +10,10 @@ table_from! {
     fn summary<'a>((program, hottest), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "hottest-blocks" {
         program: String = "the program" => program.name.to_owned();
         blocks: u64 = "basic blocks of its device code" => program.sites.len() as u64;
-        executed: u64 = "of those, blocks that a thread entered" => program.above_zero(0);
-        executions: u64 ["executions"] = "by threads, of all blocks over all launches" => program.sum(0);
+        executed: u64 = "of those, blocks that at least one thread entered" => program.above_zero(0);
+        executions: u64 ["executions"] = "executions of all blocks by threads, over all launches" => program.sum(0);
         function: String = "the function of the most frequently executed block" => hottest.function.clone();
-        block: u64 = "its number" => hottest.site.block.into();
+        block: u64 = "number of that block in its function" => hottest.site.block.into();
         file: String = "its source file; empty when unknown" => hottest.site.file.clone();
         first_line: u64 = "lowest source line in it" => hottest.lines().0;
         last_line: u64 = "highest source line in it" => hottest.lines().1;
@@ -23,7 +23,7 @@ table_from! {
 
 table_from! {
     /// One basic block.
-    fn each<'a>((program, block), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "basic-blocks" {
+    fn block_rows<'a>((program, block), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "basic-blocks" {
         program: String = "the program" => program.name.to_owned();
         function: String = "the function" => block.function.clone();
         block: u64 = "number of the block in its function" => block.site.block.into();
@@ -31,10 +31,10 @@ table_from! {
         first_line: u64 = "lowest source line in it" => block.lines().0;
         last_line: u64 = "highest source line in it" => block.lines().1;
         instructions: u64 ["instructions"] = "LLVM instructions in the block" => block.site.width.into();
-        successors: String = "blocks that may follow, separated by spaces" =>
+        successors: String = "blocks that can follow, separated by spaces" =>
             block.site.successors.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-        executions: u64 ["executions"] = "by threads, over all launches" => block.fields[0];
-        percent: f64 ["%"] = "of the executions of all blocks of the program" => share(program, block);
+        executions: u64 ["executions"] = "executions by threads, over all launches" => block.fields[0];
+        percent: f64 ["%"] = "share of the executions of all blocks of the program" => share(program, block);
     }
 }
 
@@ -55,17 +55,18 @@ const MAX_BLOCKS: usize = 14;
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let programs = sites(programs)?;
-    let hottest = programs.iter().filter_map(|one| {
-        let sites = one.sites.iter();
-        Some((one, sites.max_by_key(|site| site.fields[0])?))
+    let hottest = programs.iter().filter_map(|program| {
+        let sites = program.sites.iter();
+        Some((program, sites.max_by_key(|site| site.fields[0])?))
     });
-    let blocks = programs.iter();
-    let table = each(blocks.flat_map(|one| one.sites.iter().map(move |site| (one, site))));
+    let blocks =
+        (programs.iter()).flat_map(|program| program.sites.iter().map(move |site| (program, site)));
+    let table = block_rows(blocks);
     let figure = Multiples::new(
         "hot-regions",
-        "Basic blocks around the hottest one: the darker, the more executions",
+        "Basic blocks around the hottest one; darker blocks have more executions",
         "The blocks around the most frequently executed one, with their numbers and source lines. \
-         Lines on the right lead to the blocks that may follow (GPU Ocelot, figure 4).",
+         Lines on the right lead to the blocks that can follow (GPU Ocelot, figure 4).",
         &[
             ("forward", palette::GREY),
             ("backward", palette::VERMILLION),
@@ -74,7 +75,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         table.clone(),
     );
     let tables = vec![summary(hottest), table];
-    Ok(Study::of_papers(tables, vec![figure]))
+    Ok(Study::of_paper(tables, vec![figure]))
 }
 
 fn picture(program: &ProgramSites<'_>) -> Plot {
@@ -88,7 +89,7 @@ fn picture(program: &ProgramSites<'_>) -> Plot {
     let before = peak.unwrap_or(0).saturating_sub(MAX_BLOCKS / 2);
     let first = before.min(blocks.len().saturating_sub(MAX_BLOCKS));
     let shown = &blocks[first..blocks.len().min(first + MAX_BLOCKS)];
-    let most = shown.iter().map(|row| row.fields[0]).max().unwrap_or(0);
+    let max = shown.iter().map(|row| row.fields[0]).max().unwrap_or(0);
     let height = shown.len();
     // Bands run from top to bottom.
     let band = |index: usize| (height - 1 - index) as f64;
@@ -99,7 +100,7 @@ fn picture(program: &ProgramSites<'_>) -> Plot {
             "{} executions by threads",
             numbers::count(executions as f64)
         );
-        let shade = palette::shade(executions, most);
+        let shade = palette::shade(executions, max);
         marks.push(Mark::Cell((0.0, low + 0.1), (0.6, low + 0.9), shade, text));
         let places = shown.iter().map(|other| other.site.block).enumerate();
         for (target, _) in places.filter(|(_, block)| row.site.successors.contains(block)) {
@@ -121,7 +122,7 @@ fn picture(program: &ProgramSites<'_>) -> Plot {
     let function = shown.first().map_or("", |row| row.function.as_str());
     Plot {
         title: program.name.to_owned(),
-        note: format!("{} in {function}", numbers::count(most as f64)),
+        note: format!("{} in {function}", numbers::count(max as f64)),
         x: Scale::new(0.0, 1.0, "", Vec::new()),
         y: Scale::bands(names, ""),
         marks,

@@ -31,7 +31,7 @@ table_from! {
 
 table_from! {
     /// One conditional branch.
-    fn each<'a>(branch, &'a SiteTotals<'a>) = "branch-sites" {
+    fn branch_rows<'a>(branch, &'a SiteTotals<'a>) = "branch-sites" {
         program: String = "the program" => branch.program.to_owned();
         function: String = "the function" => branch.function.clone();
         file: String = "source file" => branch.site.file.clone();
@@ -41,7 +41,7 @@ table_from! {
         active_threads: u64 ["threads"] = "threads in these executions" => branch.fields[ACTIVE];
         taken_threads: u64 ["threads"] = "of those, threads that went to the first target" =>
             branch.fields[TAKEN];
-        not_taken_threads: u64 ["threads"] = "the others" => branch.fields[ACTIVE] - branch.fields[TAKEN];
+        not_taken_threads: u64 ["threads"] = "the other threads" => branch.fields[ACTIVE] - branch.fields[TAKEN];
         divergent: u64 ["warp executions"] = "executions at which the warp split" => branch.fields[DIVERGENT];
     }
 }
@@ -61,11 +61,11 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     for program in &mut programs {
         (program.sites).sort_by_key(|site| Reverse(site.fields[EXECUTIONS]));
     }
-    let table = each(programs.iter().flat_map(|one| &one.sites));
+    let table = branch_rows(programs.iter().flat_map(|program| &program.sites));
     let figure = Multiples::new(
         "branch-divergence",
         "Warp executions of each conditional branch, and how many diverged",
-        "Each bar is one branch, the most executed one first (SASSI, figure 5).",
+        "Each bar is one branch, most executed first (SASSI, figure 5).",
         &[
             ("convergent", palette::SKY_BLUE),
             ("divergent", palette::VERMILLION),
@@ -79,21 +79,21 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         "static_percent",
         "dynamic_percent",
     ];
-    let measured = programs.iter().map(|one| {
-        let (all, split) = (one.sites.len() as f64, one.above_zero(DIVERGENT) as f64);
-        let [fixed, dynamic] = shares(one);
-        (one.name, [all, split, fixed, dynamic].map(Some))
+    let measured = programs.iter().map(|it| {
+        let (all, split) = (it.sites.len() as f64, it.above_zero(DIVERGENT) as f64);
+        let [fixed, dynamic] = shares(it);
+        (it.name, [all, split, fixed, dynamic].map(Some))
     });
     Ok(Study {
         published: beside((suite, &rodinia().branches), quantities, measured),
-        ..Study::of_papers(vec![summary(&programs), table], vec![figure])
+        ..Study::of_paper(vec![summary(&programs), table], vec![figure])
     })
 }
 
 fn plot(program: &ProgramSites<'_>) -> Plot {
     let count = program.sites.len();
     let shown = &program.sites[..count.min(MAX_BARS)];
-    let most = shown.first().map_or(0, |site| site.fields[EXECUTIONS]);
+    let max = shown.first().map_or(0, |site| site.fields[EXECUTIONS]);
     let marks = (0..).map(f64::from).zip(shown).flat_map(|(band, site)| {
         let (left, right) = (band + 0.1, band + 0.9);
         let [all, split] = [EXECUTIONS, DIVERGENT].map(|field| site.fields[field] as f64);
@@ -110,7 +110,7 @@ fn plot(program: &ProgramSites<'_>) -> Plot {
             count => format!("{count} branches"),
         },
         x: Scale::numbers(shown.len() as u64, "branch"),
-        y: Scale::linear(most as f64, "executions by warps", numbers::count),
+        y: Scale::linear(max as f64, "executions by warps", numbers::count),
         marks: marks.collect(),
         ..Plot::default()
     }

@@ -14,8 +14,8 @@ table_from! {
         program: String = "the program" => load.program.name.to_owned();
         launches: u64 = "kernel launches" => load.program.results.launches.len() as u64;
         ctas: u64 ["CTAs"] = "CTAs, over all launches" => load.sms.iter().map(|sm| sm.ctas).sum();
-        cycles: u64 ["clock cycles"] = "of the SM that took longest in each launch, summed up" => load.longest;
-        sms: u64 = "SMs up to the last that ran a CTA; workers on the CPU backend" => load.sms.len() as u64;
+        cycles: u64 ["clock cycles"] = "longest time of an SM in each launch, summed over all launches" => load.longest;
+        sms: u64 = "SMs up to the last one that ran a CTA; workers on the CPU backend" => load.sms.len() as u64;
         idle_sms: u64 = "of those, SMs that never ran a CTA" =>
             load.sms.iter().filter(|sm| sm.ctas == 0).count() as u64;
         mean_percent: f64 ["%"] = "mean time of the SMs, relative to the longest" => load.mean_percent();
@@ -26,18 +26,18 @@ table_from! {
 
 table_from! {
     /// One SM in one program.
-    fn each<'a>((load, number, sm), (&'a Load<'a>, u64, &'a Sm)) = "sm-load" {
+    fn sm_rows<'a>((load, number, sm), (&'a Load<'a>, u64, &'a Sm)) = "sm-load" {
         program: String = "the program" => load.program.name.to_owned();
         sm: u64 = "number of the SM, or of the worker on the CPU backend" => number;
         ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches" => sm.ctas;
         cycles: u64 ["clock cycles"] =
-            "from its first CTA's start to its last one's end, added up over the launches" => sm.cycles;
-        percent: f64 ["%"] = "relative to the SM that took longest in each launch" =>
+            "from the start of its first CTA to the end of its last CTA, summed over all launches" => sm.cycles;
+        percent: f64 ["%"] = "cycles relative to the SM that took longest in each launch" =>
             percent(sm.cycles, load.longest);
     }
 }
 
-/// Limit on SM numbers, above any GPU's; larger numbers in the results are errors.
+/// Limit on SM numbers, which no GPU reaches; larger numbers in the results are errors.
 pub(super) const MAX_SMS: u64 = 1 << 16;
 
 /// Load of a program's SMs, or of its workers on the CPU backend.
@@ -51,7 +51,7 @@ struct Load<'a> {
 
 #[derive(Clone, Default)]
 struct Sm {
-    /// Time from the first start to the last end, added up over the launches. Clocks of different SMs are never compared.
+    /// Time from the first start to the last end, summed over all launches. Clocks of different SMs are never compared.
     cycles: u64,
     ctas: u64,
 }
@@ -116,7 +116,7 @@ impl<'a> Load<'a> {
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let loads = programs.iter().map(Load::of).collect::<Result<Vec<_>>>()?;
-    let table = each(loads.iter().flat_map(|load| {
+    let table = sm_rows(loads.iter().flat_map(|load| {
         let sms = (0..).zip(&load.sms);
         sms.map(move |(number, sm)| (load, number, sm))
     }));
@@ -128,5 +128,5 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         loads.iter().map(Load::plot).collect(),
         table.clone(),
     );
-    Ok(Study::of_papers(vec![summary(&loads), table], vec![figure]))
+    Ok(Study::of_paper(vec![summary(&loads), table], vec![figure]))
 }

@@ -9,25 +9,25 @@ use crate::html::grouped;
 
 table_from! {
     /// The memory accesses of each program.
-    fn summary<'a>(of, &'a Divergence<'a>) = "memory-divergence" {
-        program: String = "the program" => of.program.to_owned();
-        accesses: u64 ["access groups"] = "accesses to global memory by warps" => of.sum(|it| it.accesses);
-        threads: u64 ["accesses"] = "accesses by threads" => of.sum(Cell::thread_accesses);
-        lines: u64 ["lines of 32 bytes"] = "lines touched, each once per access group" => of.lines();
-        mean_lines: f64 ["lines of 32 bytes"] = "lines per access group" => of.mean_lines();
-        fully_diverged_percent: f64 ["%"] = "thread accesses whose warp touches 32 lines" =>
-            percent(of.threads_with(LANES), of.sum(Cell::thread_accesses));
+    fn summary<'a>(divergence, &'a Divergence<'a>) = "memory-divergence" {
+        program: String = "the program" => divergence.program.to_owned();
+        accesses: u64 ["access groups"] = "accesses to global memory by warps" => divergence.sum(|it| it.accesses);
+        threads: u64 ["accesses"] = "accesses by threads" => divergence.sum(Cell::thread_accesses);
+        lines: u64 ["lines of 32 bytes"] = "lines touched, each once per access group" => divergence.lines();
+        mean_lines: f64 ["lines of 32 bytes"] = "lines per access group" => divergence.mean_lines();
+        fully_diverged_percent: f64 ["%"] = "thread accesses of warps that touch 32 lines" =>
+            percent(divergence.threads_with(LANES), divergence.sum(Cell::thread_accesses));
     }
 }
 
 table_from! {
     /// Thread accesses by number of lines.
-    fn by_lines<'a>((of, lines), (&'a Divergence<'a>, u64)) = "unique-lines" {
-        program: String = "the program" => of.program.to_owned();
+    fn by_lines<'a>((divergence, lines), (&'a Divergence<'a>, u64)) = "unique-lines" {
+        program: String = "the program" => divergence.program.to_owned();
         lines: u64 ["lines of 32 bytes"] = "lines that a warp's access touches" => lines;
-        threads: u64 ["accesses"] = "thread accesses in such access groups" => of.threads_with(lines);
-        percent: f64 ["%"] = "of all thread accesses" =>
-            percent(of.threads_with(lines), of.sum(Cell::thread_accesses));
+        threads: u64 ["accesses"] = "thread accesses in these access groups" => divergence.threads_with(lines);
+        percent: f64 ["%"] = "share of all thread accesses" =>
+            percent(divergence.threads_with(lines), divergence.sum(Cell::thread_accesses));
     }
 }
 
@@ -35,9 +35,9 @@ table_from! {
     /// One cell of the matrix.
     fn by_cell<'a>((program, cell), (&'a str, &'a Cell)) = "divergence-matrix" {
         program: String = "the program" => program.to_owned();
-        active_threads: u64 ["threads"] = "threads that access together" => cell.threads;
+        active_threads: u64 ["threads"] = "threads that access memory together" => cell.threads;
         lines: u64 ["lines of 32 bytes"] = "lines that they touch" => cell.lines;
-        accesses: u64 ["access groups"] = "number of such access groups; cells with 0 are omitted" => cell.accesses;
+        accesses: u64 ["access groups"] = "number of these access groups; cells with 0 are omitted" => cell.accesses;
     }
 }
 
@@ -64,7 +64,7 @@ impl Cell {
 
 impl<'a> Divergence<'a> {
     fn of(program: &Program<'a>) -> Result<Self> {
-        // At index `(threads - 1) * LANES + lines - 1`.
+        // The index is `(threads - 1) * LANES + lines - 1`.
         let mut matrix = [0; (LANES * LANES) as usize];
         for launch in &program.results.launches {
             for (cell, value) in matrix.iter_mut().zip(program.results.words(launch.tables)?) {
@@ -72,9 +72,9 @@ impl<'a> Divergence<'a> {
             }
         }
         let used = (0..).zip(matrix).filter(|(_, accesses)| *accesses > 0);
-        let cells = used.map(|(at, accesses)| Cell {
-            threads: at / LANES + 1,
-            lines: at % LANES + 1,
+        let cells = used.map(|(index, accesses)| Cell {
+            threads: index / LANES + 1,
+            lines: index % LANES + 1,
             accesses,
         });
         Ok(Self {
@@ -106,9 +106,9 @@ impl<'a> Divergence<'a> {
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let all: Result<Vec<_>> = programs.iter().map(Divergence::of).collect();
     let all = all?;
-    let lines = all.iter().flat_map(|of| (1..=LANES).map(move |n| (of, n)));
+    let lines = all.iter().flat_map(|it| (1..=LANES).map(move |n| (it, n)));
     let unique_lines = by_lines(lines);
-    let cells = (all.iter()).flat_map(|of| of.cells.iter().map(|cell| (of.program, cell)));
+    let cells = (all.iter()).flat_map(|it| it.cells.iter().map(|cell| (it.program, cell)));
     let divergence_matrix = by_cell(cells);
     let figures = vec![
         Multiples::new(
@@ -122,7 +122,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         Multiples::new(
             "divergence-matrix",
             "Access groups by active threads and lines of 32 bytes",
-            "The darker the cell, the more access groups, on a logarithmic scale (SASSI, figure 8).",
+            "Darker cells have more access groups, on a logarithmic scale (SASSI, figure 8).",
             &[],
             all.iter().map(map_plot).collect(),
             divergence_matrix.clone(),
@@ -130,14 +130,14 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         .with_layout(Layout::Maps),
     ];
     let tables = vec![summary(&all), unique_lines, divergence_matrix];
-    Ok(Study::of_papers(tables, figures))
+    Ok(Study::of_paper(tables, figures))
 }
 
-fn bar_plot(of: &Divergence<'_>) -> Plot {
-    let threads = of.sum(Cell::thread_accesses).max(1) as f64;
-    let shares = (1..=LANES).map(|lines| of.threads_with(lines) as f64 / threads);
+fn bar_plot(divergence: &Divergence<'_>) -> Plot {
+    let threads = divergence.sum(Cell::thread_accesses).max(1) as f64;
+    let shares = (1..=LANES).map(|lines| divergence.threads_with(lines) as f64 / threads);
     Plot {
-        title: of.program.to_owned(),
+        title: divergence.program.to_owned(),
         x: bands("lines of 32 bytes"),
         y: Scale::shares("share of thread accesses"),
         marks: bars(&[(shares.collect(), palette::BLUE)]),
@@ -145,17 +145,18 @@ fn bar_plot(of: &Divergence<'_>) -> Plot {
     }
 }
 
-fn map_plot(of: &Divergence<'_>) -> Plot {
-    let most = of.cells.iter().map(|cell| cell.accesses).max().unwrap_or(0);
-    let marks = of.cells.iter().map(|cell| {
+fn map_plot(divergence: &Divergence<'_>) -> Plot {
+    let accesses = divergence.cells.iter().map(|cell| cell.accesses);
+    let max = accesses.max().unwrap_or(0);
+    let marks = divergence.cells.iter().map(|cell| {
         let (x, y) = (cell.threads as f64, cell.lines as f64);
         let accesses = grouped(cell.accesses);
         let text = format!("{x} threads, {y} lines: {accesses} access groups");
-        let shade = palette::shade(cell.accesses, most);
+        let shade = palette::shade(cell.accesses, max);
         Mark::Cell((x - 1.0, y - 1.0), (x, y), shade, text)
     });
     Plot {
-        title: of.program.to_owned(),
+        title: divergence.program.to_owned(),
         x: bands("active threads"),
         y: bands("lines of 32 bytes"),
         marks: marks.collect(),

@@ -43,8 +43,8 @@ table! {
     pub struct PublishedRow = "published" {
         program: String = "the program";
         quantity: &'static str = "column of the first table, or of `overheads`";
-        measured: Option<f64> = "its value here";
-        published: f64 = "its value in SASSI's table 1 (branches), 2 (values) or 3 (overheads)";
+        measured: Option<f64> = "value in this run";
+        published: f64 = "value in SASSI's table 1 (branches), 2 (values) or 3 (overheads)";
     }
 }
 
@@ -55,25 +55,25 @@ pub struct Study {
     pub tables: Vec<Table>,
     /// One plot for each program.
     pub figures: Vec<Multiples>,
-    /// Results next to SASSI's.
+    /// Results compared with SASSI's.
     published: Vec<PublishedRow>,
     /// True for a probe that reproduces a study of SASSI or GPU Ocelot.
-    is_of_papers: bool,
+    reproduces_paper: bool,
 }
 
 impl Study {
-    fn of_papers(tables: Vec<Table>, figures: Vec<Multiples>) -> Self {
+    fn of_paper(tables: Vec<Table>, figures: Vec<Multiples>) -> Self {
         Self {
             tables,
             figures,
             published: Vec::new(),
-            is_of_papers: true,
+            reproduces_paper: true,
         }
     }
 }
 
-/// Returns the study of a probe over programs of `suite`: for a built-in probe of the papers, known by its fields too, its
-/// own study, and for any other the largest totals.
+/// Returns the study of a probe over programs of `suite`. Built-in probes from the papers, recognised by name and
+/// fields, have studies of their own; for other probes, the study lists the largest totals.
 pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let spec = programs.first().and_then(Program::spec);
     let fields = spec.into_iter().flat_map(|spec| &spec.fields);
@@ -110,7 +110,7 @@ impl ProgramSites<'_> {
         self.sites.iter().map(|site| site.fields[field]).sum()
     }
 
-    /// Counts the sites whose field is above 0.
+    /// Counts the sites where `field` is above 0.
     fn above_zero(&self, field: usize) -> u64 {
         let sites = self.sites.iter();
         sites.filter(|site| site.fields[field] > 0).count() as u64
@@ -141,10 +141,10 @@ fn sites_of<'a>(program: &Program<'a>) -> Result<ProgramSites<'a>> {
     }
     for launch in &program.results.launches {
         let fields = &program.results.probe(launch)?.spec.fields;
-        for (at, value) in program.results.totals(launch)?.into_iter().enumerate() {
-            let slot = launch.first_slot + (at / fields.len()) as u32;
+        for (position, value) in program.results.totals(launch)?.into_iter().enumerate() {
+            let slot = launch.first_slot + (position / fields.len()) as u32;
             if let Some(row) = rows.get_mut(&(launch.module, slot)) {
-                let index = at % fields.len();
+                let index = position % fields.len();
                 row.fields[index] = fields[index].join(row.fields[index], value);
             }
         }
@@ -163,7 +163,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Returns the rows of the programs that have numbers from SASSI.
+/// Returns rows for the programs with published numbers from SASSI.
 fn beside<'a, const N: usize>(
     (suite, numbers): (&str, &BTreeMap<String, [f64; N]>),
     quantities: [&'static str; N],
@@ -172,8 +172,8 @@ fn beside<'a, const N: usize>(
     let programs = programs.into_iter().filter(|_| suite == RODINIA);
     let rows = programs.flat_map(|(program, measured)| {
         let published = numbers.get(program).into_iter().flatten();
-        let both = quantities.into_iter().zip(measured).zip(published);
-        both.map(move |((quantity, measured), &published)| PublishedRow {
+        let values = quantities.into_iter().zip(measured).zip(published);
+        values.map(move |((quantity, measured), &published)| PublishedRow {
             program: program.to_owned(),
             quantity,
             measured,

@@ -15,7 +15,7 @@ table! {
         count: u64 ["injections"] = "injections with this outcome";
         share: f64 = "of all injections into the program";
         low: f64 = "lower end of the share's 95 % interval (Wilson)";
-        high: f64 = "upper end of that interval";
+        high: f64 = "upper end of the interval";
     }
 }
 
@@ -28,13 +28,13 @@ pub(super) const COLOURS: [RGBColor; 6] = [
     palette::BLUE,
 ];
 
-/// Returns the table and figure of injection campaigns. `shares` lists the classes program by program, always in the same
-/// order.
+/// Returns the table and figure of injection campaigns. `shares` lists the outcomes program by program, always in the
+/// same order.
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     let programs: Vec<_> = shares.chunk_by(|a, b| a.program == b.program).collect();
     let mut legend: Vec<(&str, RGBColor)> = Vec::new();
     for share in shares {
-        if !legend.iter().any(|(class, _)| *class == share.outcome) {
+        if !legend.iter().any(|(outcome, _)| *outcome == share.outcome) {
             legend.push((share.outcome, COLOURS[legend.len() % COLOURS.len()]));
         }
     }
@@ -43,7 +43,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         let mut left = 0.0;
         for part in *parts {
             let right = left + part.share;
-            let colour = legend.iter().find(|(class, _)| *class == part.outcome);
+            let colour = legend.iter().find(|(outcome, _)| *outcome == part.outcome);
             let (from, to) = ((left, low + 0.15), (right, low + 0.85));
             marks.extend(colour.map(|(_, colour)| Mark::Area(from, to, *colour)));
             left = right;
@@ -65,5 +65,5 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         Table::of(shares),
     )
     .with_layout(Layout::Rows);
-    Study::of_papers(vec![figure.table.clone()], vec![figure])
+    Study::of_paper(vec![figure.table.clone()], vec![figure])
 }

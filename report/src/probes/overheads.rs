@@ -16,8 +16,9 @@ table_from! {
         probed_s: f64 ["s"] = "wall time of the program with the probe" => cost.total_s[1];
         native_kernel_ms: f64 ["ms"] = "time of all kernels without the probe" => cost.kernels_ms[0];
         probed_kernel_ms: f64 ["ms"] = "time of all kernels with the probe" => cost.kernels_ms[1];
-        total_ratio: Option<f64> = "wall time with the probe divided by that without" => ratio(cost.total_s);
-        kernel_ratio: Option<f64> = "kernel time with the probe divided by that without" => ratio(cost.kernels_ms);
+        total_ratio: Option<f64> = "wall time with the probe divided by wall time without it" => ratio(cost.total_s);
+        kernel_ratio: Option<f64> = "kernel time with the probe divided by kernel time without it" =>
+            ratio(cost.kernels_ms);
     }
 }
 
@@ -36,23 +37,23 @@ fn ratio([before, after]: [f64; 2]) -> Option<f64> {
     (before > 0.0).then(|| (1e3 * after / before).round() / 1e3)
 }
 
-/// Adds the cost of `probe` in programs of `suite` to its study, next to SASSI's where the study is of its paper.
-pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]) {
+/// Adds the cost of `probe` in programs of `suite` to its study, next to SASSI's cost where the paper reports it.
+pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[Cost]) {
     let sassi = sassi_costs(suite, probe);
-    let one = vec![(1.0, 0.0), (1.0, costs.len() as f64)];
-    let mut marks = vec![Mark::Line(one, 1.0, palette::GREY)];
-    let mut most = 2.0f64;
+    let baseline = vec![(1.0, 0.0), (1.0, costs.len() as f64)];
+    let mut marks = vec![Mark::Line(baseline, 1.0, palette::GREY)];
+    let mut max = 2.0f64;
     // The first program is at the top.
     for (low, cost) in (0..).map(f64::from).zip(costs.iter().rev()) {
         let kernels = (cost.kernels_ms, low + 0.5, palette::BLUE);
         for (times, low, colour) in [kernels, (cost.total_s, low + 0.15, palette::SKY_BLUE)] {
             if let Some(ratio) = ratio(times) {
-                most = most.max(ratio);
+                max = max.max(ratio);
                 marks.push(Mark::Area((1.0, low), (ratio, low + 0.35), colour));
             }
         }
         if let Some(&[_, kernels]) = sassi.get(&cost.program) {
-            most = most.max(kernels);
+            max = max.max(kernels);
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
         }
     }
@@ -66,12 +67,12 @@ pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]
     let label = "time with the probe over time without";
     let times = |ratio: f64| format!("{}x", (1e2 * ratio).round() / 1e2);
     let plot = Plot {
-        x: Scale::powers(0.5, most, label, times),
+        x: Scale::powers(0.5, max, label, times),
         y: Scale::bands(costs.iter().rev().map(|cost| cost.program.clone()), ""),
         marks,
         ..Plot::default()
     };
-    let description = if found.is_of_papers {
+    let description = if study.reproduces_paper {
         "Time with the probe relative to the time without it (SASSI, table 3; GPU Ocelot, figure 5)."
     } else {
         "Time with the probe relative to the time without it."
@@ -88,12 +89,12 @@ pub fn add_overheads(found: &mut Study, suite: &str, probe: &str, costs: &[Cost]
     let measured = (costs.iter()).map(|it| (&*it.program, [it.total_s, it.kernels_ms].map(ratio)));
     let quantities = ["total_ratio", "kernel_ratio"];
     let published = beside((suite, &sassi), quantities, measured);
-    found.published.extend(published);
-    found.tables.push(figure.table.clone());
-    if !found.published.is_empty() {
-        found.tables.push(Table::of(&found.published));
+    study.published.extend(published);
+    study.tables.push(figure.table.clone());
+    if !study.published.is_empty() {
+        study.tables.push(Table::of(&study.published));
     }
-    found.figures.push(figure);
+    study.figures.push(figure);
 }
 
 /// Returns the slowdown of each program by `probe` in SASSI's table 3, for the whole program and for its kernels.

@@ -1,4 +1,4 @@
-//! The page of a probe's results and cost.
+//! The page with a probe's results and cost.
 
 use super::Study;
 use crate::error::Result;
@@ -28,37 +28,37 @@ pub fn page(
     };
     let main = html! {
         (section(&heading, what, &content))
-        @if study.is_of_papers { (section("references", "References", &description_list(&STUDIES))) }
+        @if study.reproduces_paper { (section("references", "References", &description_list(&STUDIES))) }
     };
     Ok(document(title, &html! {}, &main))
 }
 
-fn rows(own: &Table, is_first: bool) -> Markup {
-    let name = own.name().replace('-', " ");
+fn rows(data: &Table, is_first: bool) -> Markup {
+    let name = data.name().replace('-', " ");
     let columns = || {
-        own.columns()
+        data.columns()
             .map(|column| heading(column.name, column.unit))
     };
-    let shown = (0..own.rows().min(MAX_ROWS)).map(|row| {
-        let cells = own.texts(row).into_iter().zip(own.columns());
+    let shown = (0..data.rows().min(MAX_ROWS)).map(|row| {
+        let cells = data.texts(row).into_iter().zip(data.columns());
         let cells = cells.map(|(text, column)| match text {
             Some(text) if !column.is_number => Cell::Text(text),
             text => Cell::Number(text.unwrap_or(DASH.to_owned())),
         });
         columns().zip(cells).collect::<Vec<_>>()
     });
-    let file = format!("{}.csv", own.name());
+    let file = format!("{}.csv", data.name());
     let table = html! {
         (table(&name, shown))
-        (first_of(MAX_ROWS, own.rows(), &file))
+        (first_of(MAX_ROWS, data.rows(), &file))
     };
-    match own.rows() > MAX_ROWS / 2 {
-        true => fold(&format!("{name}: {} rows", own.rows()), is_first, table),
+    match data.rows() > MAX_ROWS / 2 {
+        true => fold(&format!("{name}: {} rows", data.rows()), is_first, table),
         false => table,
     }
 }
 
-/// Returns the name of a column in words, with its unit in place of the name's end if it is that.
+/// Returns the name of a column in words, followed by its unit, which is not repeated if the name ends with it.
 fn heading(name: &str, unit: &str) -> String {
     let suffix = if unit == "%" { "percent" } else { unit };
     let name = name.strip_suffix(suffix).unwrap_or(name);

@@ -1,4 +1,4 @@
-//! The source lines with the largest totals, for a probe without a study of its own.
+//! The source lines with the largest totals, for probes without a study of their own.
 
 use super::{Program, Study, percent, sites_of};
 use crate::error::Result;
@@ -16,7 +16,7 @@ table! {
         function: String = "the kernel or device function";
         place: String = "source file and line; empty when unknown";
         value: u64 = "the line's value over all launches, combined as the field specifies";
-        percent: Option<f64> ["%"] = "of the sum over the program; only for fields that are sums";
+        percent: Option<f64> ["%"] = "share of the program's sum; only for fields that are sums";
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     })
 }
 
-/// Returns `file:line`, with the last part of the path.
+/// Returns `file:line`, with only the last part of the path.
 pub fn place(file: &str, line: u32) -> String {
     let (file, column) = (file.to_owned(), 0);
     match line {

@@ -35,7 +35,7 @@ table_from! {
         instructions: u64 ["instructions"] = "instructions with a value that were executed" =>
             values.all.len() as u64;
         executions: u64 ["warp executions"] = "their executions by warps" =>
-            values.all.iter().map(|one| one.executions).sum();
+            values.all.iter().map(|instruction| instruction.executions).sum();
         dynamic_constant_bits_percent: f64 ["%"] =
             "bits of values that never changed, each instruction weighted by its executions" => values.shares()[0];
         dynamic_scalar_percent: f64 ["%"] =
@@ -51,11 +51,11 @@ impl<'a> Instructions<'a> {
     fn of(program: &'a ProgramSites<'a>) -> Self {
         // An instruction executes as often as its block.
         let block = |row: &SiteTotals<'a>| (row.site.function.as_str(), row.site.block);
-        let at = |at| program.sites.iter().filter(move |row| row.site.at == at);
-        let blocks: HashMap<_, _> = at(At::Block)
+        let sites_at = |at| program.sites.iter().filter(move |row| row.site.at == at);
+        let blocks: HashMap<_, _> = sites_at(At::Block)
             .map(|row| (block(row), row.fields[0]))
             .collect();
-        let all = at(At::Value).filter_map(|totals| {
+        let all = sites_at(At::Value).filter_map(|totals| {
             let [_, ones, ever_set, differing] = totals.fields[..] else {
                 return None;
             };
@@ -80,18 +80,17 @@ impl<'a> Instructions<'a> {
         }
     }
 
-    /// Returns constant bits and scalar values in percent: first the dynamic ones, weighted by executions, then the static
-    /// ones.
+    /// Returns the percentages of constant bits and scalar values: first dynamic, weighted by executions, then static.
     fn shares(&self) -> [f64; 4] {
         let sum = |value: &dyn Fn(&Instruction) -> u64| self.all.iter().map(value).sum();
         let share = |weight: fn(&Instruction) -> u64| {
-            let constant = sum(&|one| weight(one) * one.constant_bits);
-            let scalar = sum(&|one| weight(one) * u64::from(one.is_scalar));
-            let bits = sum(&|one| weight(one) * one.bits);
+            let constant = sum(&|it| weight(it) * it.constant_bits);
+            let scalar = sum(&|it| weight(it) * u64::from(it.is_scalar));
+            let bits = sum(&|it| weight(it) * it.bits);
             [percent(constant, bits), percent(scalar, sum(&weight))]
         };
-        let [dynamic, of_each] = [share(|one| one.executions), share(|_| 1)];
-        [dynamic[0], dynamic[1], of_each[0], of_each[1]]
+        let [weighted, unweighted] = [share(|it| it.executions), share(|_| 1)];
+        [weighted[0], weighted[1], unweighted[0], unweighted[1]]
     }
 }
 
@@ -104,11 +103,11 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         "static_constant_bits_percent",
         "static_scalar_percent",
     ];
-    let measured = (programs.iter()).map(|one| (one.name, one.shares().map(Some)));
-    let sites: Vec<_> = programs.iter().flat_map(|one| &one.all).collect();
+    let measured = (programs.iter()).map(|program| (program.name, program.shares().map(Some)));
+    let sites: Vec<_> = programs.iter().flat_map(|program| &program.all).collect();
     let tables = vec![summary(&programs), Table::of(sites)];
     Ok(Study {
         published: beside((suite, &rodinia().values), quantities, measured),
-        ..Study::of_papers(tables, Vec::new())
+        ..Study::of_paper(tables, Vec::new())
     })
 }

@@ -56,8 +56,8 @@ $ superstep report out/thesis/latest --reproduction docs
 which count as *close* within 1 %. `measured` lists the values of the run below
 (`reproduction.json`). The digests of its accesses are those of `golden/thesis/`. Where statements
 of the thesis differ, [metrics.md](metrics.md#the-thesiss-statements) says why. Figures 6.2 and 6.6
-have no published numbers. The run's table `published` has every value; the list of differences
-below leaves out bins (figures 6.3 and 6.5).
+have no published numbers. The run's table `published` contains every value; the list of
+differences below omits bins (figures 6.3 and 6.5).
 ";
 
 pub(super) fn markdown(measured: &Reproduction) -> String {

@@ -94,7 +94,7 @@ const SINKS: [(&str, RecordSink); 3] = [
 ];
 
 impl Config {
-    /// Reads the configuration from environment variables, which `lookup` returns by name. Empty variables count as absent.
+    /// Reads the configuration from environment variables, using `lookup`. Empty variables count as absent.
     ///
     /// # Errors
     /// [`VariableError`] names the first variable with an invalid value.
@@ -102,12 +102,12 @@ impl Config {
         let variables = Variables(lookup);
         let path = |name| variables.get(name).map(PathBuf::from);
         let count = |name| variables.parsed(name, "a number, at least 1");
-        let within = |name, least, most, what: &str| {
-            let expected = format!("a number of {what} from {least} to {most}");
+        let within = |name, min, max, what: &str| {
+            let expected = format!("a number of {what} from {min} to {max}");
             variables.read(name, &expected, |text| {
                 text.parse()
                     .ok()
-                    .filter(|number| (least..=most).contains(number))
+                    .filter(|number| (min..=max).contains(number))
             })
         };
         Ok(Config {

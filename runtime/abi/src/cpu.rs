@@ -1,11 +1,11 @@
-//! Data that a CPU device object shares with its runtime: mirrors of `runtime/cpu/device/thread.h` (a test compares them) and of the tables
-//! that the instrumenter emits.
+//! Data that a CPU device object shares with its runtime: mirrors of `runtime/cpu/device/thread.h` (a test compares
+//! them) and of the tables that the instrumenter emits.
 
 use std::ffi::{c_char, c_void};
 
 pub const WARP_LANES: u32 = 32;
 
-/// State of the running thread, which device functions read.
+/// State of the running thread, read by device functions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SuperstepThread {
@@ -56,7 +56,8 @@ pub struct CpuKernel {
     pub static_shared_bytes: u64,
     /// Runs a range of a CTA's threads from one barrier to the next; null if its threads must be fibers.
     pub step: Option<Step>,
-    /// Bytes that a CTA keeps between steps for each thread; the number of threads is rounded up to a multiple of [`FRAME_THREADS_UNIT`].
+    /// Bytes that a CTA keeps between steps for each thread; the number of threads is rounded up to a multiple of
+    /// [`FRAME_THREADS_UNIT`].
     pub frame_bytes: u64,
     pub parameter_list: *const Parameter,
     /// Address of the kernel, which identifies it in device-side launches.
@@ -84,9 +85,9 @@ pub type Step = unsafe extern "C" fn(
     last: u32,
 ) -> u32;
 
-/// Result of a [`Step`] whose threads have ended.
+/// Result of a [`Step`] after which all threads have ended.
 pub const EXIT: u32 = u32::MAX;
-/// Result of a [`Step`] whose threads continue in different regions: the frame begins with the region of each thread.
+/// Result of a [`Step`] after which threads continue in different regions; the frame begins with the region of each.
 pub const DIVERGED: u32 = u32::MAX - 1;
 /// A frame has room for a multiple of this number of threads.
 pub const FRAME_THREADS_UNIT: u32 = 64;

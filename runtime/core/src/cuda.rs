@@ -1,4 +1,4 @@
-//! C types of the CUDA runtime API that both runtimes read.
+//! C types of the CUDA runtime API that both runtimes use.
 
 use cudarc::runtime::sys::{cudaExtent, cudaPitchedPtr, cudaPos, dim3};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -8,7 +8,7 @@ pub fn extents(dim3 { x, y, z }: dim3) -> [u32; 3] {
     [x, y, z]
 }
 
-/// `cudaMemcpy3DParms`, with a kind that may come from a newer CUDA version.
+/// `cudaMemcpy3DParms`, with a kind that can be from a newer CUDA version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Copy3d {

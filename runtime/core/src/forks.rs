@@ -1,5 +1,5 @@
-//! Handles forks of a traced program. A child may use CUDA as a separate process if its parent had not used it. Otherwise,
-//! the capture stays with the parent, and CUDA fails in the child.
+//! Handles forks of a traced program. A child can use CUDA as a separate process if its parent had not used it.
+//! Otherwise, the capture stays with the parent, and CUDA fails in the child.
 
 use crate::Session;
 use std::sync::OnceLock;
@@ -17,11 +17,11 @@ pub fn is_used_fork() -> bool {
 pub(crate) fn watch(session: &'static Session) {
     if WATCHED.set(session).is_ok() {
         // SAFETY: the handlers are plain functions in this library, which is never unloaded.
-        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     }
 }
 
-extern "C" fn before() {
+extern "C" fn before_fork() {
     if let Some(session) = WATCHED.get() {
         session.hold();
     }
@@ -29,7 +29,7 @@ extern "C" fn before() {
 
 extern "C" fn in_parent() {
     if let Some(session) = WATCHED.get() {
-        // SAFETY: `before` has run on this thread.
+        // SAFETY: `before_fork` has run on this thread.
         unsafe { session.release() };
     }
 }
@@ -37,7 +37,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     if let Some(session) = WATCHED.get() {
         IS_USED_FORK.fetch_or(session.leave_to_parent(), Ordering::Relaxed);
-        // SAFETY: `before` has run on the thread that became this process.
+        // SAFETY: `before_fork` has run on the thread that became this process.
         unsafe { session.release() };
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Such a module has the text `superstep-module HASH` in place of its binary. The list that [`MODULES`] names gives the
 //! files to load: each line has a hash, index, protocol and files, separated by tabs, with paths relative to the list's
-//! folder. Without a list, `superstep modules`, next to this library, makes one for the native variant.
+//! folder. Without a list, `superstep modules`, which is next to this library, creates one for the native variant.
 
 use crate::RuntimeError;
 use parking_lot::Mutex;
@@ -76,7 +76,7 @@ fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, Runt
                 None => fail(&"its file was not named when the program was started"),
             });
         }
-        let more = make(image, backend, known.len()).and_then(|list| read(&list));
+        let more = build(image, backend, known.len()).and_then(|list| read(&list));
         known.extend(more.map_err(|error| fail(&error))?);
     }
     let found = known.get(hash).cloned();
@@ -93,7 +93,7 @@ enum NoList {
     NoFile,
     #[error("failed to start {}: {source}", path.display())]
     Start { path: PathBuf, source: io::Error },
-    #[error("`superstep modules` ended with {0}")]
+    #[error("`superstep modules` failed with {0}")]
     Ended(ExitStatus),
 }
 
@@ -119,13 +119,13 @@ fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
     modules.ok_or(NoList::Malformed { path: list })
 }
 
-/// Makes the untraced modules of the file that contains `image`, with indices starting at `first`; returns the path of their
-/// list.
-fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList> {
+/// Builds the untraced modules of the file that contains `image`, with indices starting at `first`. Returns the path of
+/// their list.
+fn build(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let file = |address| file_around(&maps, address).ok_or(NoList::NoFile);
     let first = first.to_string();
-    let command = file(make as fn(_, _, _) -> _ as usize)?.with_file_name("superstep");
+    let command = file(build as fn(_, _, _) -> _ as usize)?.with_file_name("superstep");
     let output = Command::new(&command)
         .args(["modules", "--backend", backend.name(), "--first", &first])
         .arg(file(image)?)

@@ -35,10 +35,10 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         nodes.iter().all(|node| self.nodes.contains(node))
     }
 
-    /// Adds `node`, which depends on the nodes `before` in this graph.
-    pub fn add(&mut self, node: N, before: &[N]) {
+    /// Adds `node`, which depends on the nodes `dependencies` of this graph.
+    pub fn add(&mut self, node: N, dependencies: &[N]) {
         self.nodes.push(node);
-        let edges = before.iter().map(|&before| (before, node));
+        let edges = dependencies.iter().map(|&dependency| (dependency, node));
         self.edges.extend(edges);
     }
 
@@ -62,7 +62,7 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         (self.edges.len() < before).then_some(()).ok_or(BadEdge)
     }
 
-    /// Copies the graph with new handles, which `copy` makes.
+    /// Copies the graph; `copy` returns the new handle of a node.
     pub fn try_map<E>(&self, mut copy: impl FnMut(N) -> Result<N, E>) -> Result<Self, E> {
         let mut copies = FxHashMap::default();
         for &node in &self.nodes {
@@ -76,8 +76,8 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         })
     }
 
-    /// Returns the nodes in the order in which a trace numbers launches: each after its dependencies, and otherwise as they
-    /// were added.
+    /// Returns the nodes in the order in which a trace numbers launches: each node after its dependencies, and
+    /// otherwise in the order in which they were added.
     pub fn in_order(&self) -> Result<Vec<N>, BadEdge> {
         let nodes = &self.nodes;
         let numbered = nodes.iter().enumerate().map(|(index, &node)| (node, index));

@@ -68,7 +68,8 @@ impl Identity {
         })
     }
 
-    /// Gives this process an unused name, before it writes anything: an earlier program may have passed on its ID by `exec`.
+    /// Gives this process an unused name before it writes anything: an earlier program may have passed on its ID via
+    /// `exec`.
     pub fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
         let own = self.process();
         let mut settled = self.settled.lock();
@@ -97,8 +98,8 @@ pub(crate) fn header(backend: Backend, device: DeviceInfo, start_unix_ns: u64) -
 }
 
 fn arguments(command_line: &[u8]) -> Vec<String> {
-    let ended = command_line.strip_suffix(b"\0").unwrap_or(command_line);
-    ended
+    let trimmed = command_line.strip_suffix(b"\0").unwrap_or(command_line);
+    trimmed
         .split(|&byte| byte == 0)
         .skip(1)
         .map(|argument| String::from_utf8_lossy(argument).into_owned())

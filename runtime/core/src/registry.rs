@@ -17,8 +17,8 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Registry {
-    /// Adds a module from its JSON. The same module may be registered twice, but two different modules may not have the same
-    /// index.
+    /// Adds a module from its JSON. The same module can be registered twice, but two different modules must not have
+    /// the same index.
     pub fn register_json(&self, json: &[u8]) -> Result<Arc<ModuleTable>, RuntimeError> {
         self.register(ModuleTable::from_json(json)?)
     }
@@ -38,7 +38,7 @@ impl Registry {
             };
         }
         if table.probe == Probe::Defined {
-            api::note_probe();
+            api::record_probe();
         }
         let table = Arc::new(table);
         modules.push(table.clone());

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use superstep_cudart_cpu::record::merge::{LANES, LogEntry};
 use superstep_cudart_cpu::record::runs::{Bits, merge_warp};
 
-/// Number of points in a run, and of runs that each lane passes.
+/// Number of points in a run, and number of runs that each lane passes.
 const PLACES: usize = 9;
 const RUNS: usize = 512;
 const WORDS: usize = (1 + PLACES).next_multiple_of(2);

@@ -11,7 +11,7 @@ static inline uint16_t bits_of_half(_Float16 value) {
   __builtin_memcpy(&bits, &value, 2);
   return bits;
 }
-static inline float of_half(uint16_t bits) {
+static inline float half_to_float(uint16_t bits) {
   _Float16 value;
   __builtin_memcpy(&value, &bits, 2);
   return (float)value;
@@ -59,7 +59,7 @@ static inline bits16 saturate_bfloat(bits16 value) {
   return wide >= 1 ? 0x3f80 : wide > 0 ? value : 0;
 }
 
-/* Minimum and maximum like those for float (see support_minmax.c), but on the bits, which are sign and magnitude. */
+/* Minimum and maximum as for float (see support_minmax.c), but on the bits, which are sign and magnitude. */
 static inline int32_t ordered(uint16_t bits) { return bits & 0x8000 ? -(int32_t)(bits & 0x7fff) - 1 : bits; }
 static inline uint16_t choose(uint16_t a, uint16_t b, uint16_t infinity, bool maximum, bool keep_nan, bool xor_sign) {
   bool nan_a = (a & 0x7fff) > infinity, nan_b = (b & 0x7fff) > infinity;
@@ -77,11 +77,11 @@ static inline uint16_t choose(uint16_t a, uint16_t b, uint16_t infinity, bool ma
 }
 
 /* Rounds in the given mode, which also decides whether overflow yields infinity or the largest finite number. */
-static inline uint16_t half_of(double value, enum Rounding rounding) {
+static inline uint16_t half_from_double(double value, enum Rounding rounding) {
   uint16_t nearest = bits_of_half((_Float16)value);
   if (value != value)
     return 0x7fff;
-  double back = of_half(nearest);
+  double back = half_to_float(nearest);
   if (rounding == TO_NEAREST || back == value)
     return nearest;
   bool up = rounding == UPWARDS || (rounding == TOWARDS_ZERO && value < 0);
@@ -91,7 +91,7 @@ static inline uint16_t half_of(double value, enum Rounding rounding) {
     return up ? 0x0001 : 0x8001;
   return (uint16_t)((nearest >> 15 != 0) == up ? nearest - 1 : nearest + 1);
 }
-static inline bits16 bfloat_of(double value, enum Rounding rounding) {
+static inline bits16 bfloat_from_double(double value, enum Rounding rounding) {
   if (value != value)
     return 0x7fff;
   uint32_t bits = float_bits(odd_float(value)), rest = bits & 0xffff;
@@ -105,9 +105,9 @@ static inline bits16 bfloat_of(double value, enum Rounding rounding) {
 /* Converts an integer to a double that rounds like the integer: bits that do not fit set the last bit. */
 static inline double odd_double(uint64_t magnitude, bool negative) {
   int shift = magnitude >> 53 ? 11 - __builtin_clzll(magnitude) : 0;
-  uint64_t kept = magnitude >> shift;
-  kept |= kept << shift != magnitude;
-  double value = (double)kept * (double)(1ull << shift);
+  uint64_t significand = magnitude >> shift;
+  significand |= significand << shift != magnitude;
+  double value = (double)significand * (double)(1ull << shift);
   return negative ? -value : value;
 }
 

@@ -1,5 +1,5 @@
-/* The approximate functions of the special function unit. They are at least as accurate as a GPU's, but may differ in the last bits, which
- * the PTX manual leaves open. */
+/* The approximate functions of the special function unit. They are at least as accurate as a GPU's, but can differ in the last bits, which
+ * the PTX manual does not specify. */
 #include "elementary.h"
 
 #include <math.h>

@@ -51,7 +51,7 @@ void __superstep_ptx_mbarrier_complete_tx(volatile uint64_t *place, uint32_t don
 }
 uint32_t __superstep_ptx_mbarrier_pending_count(uint64_t state) { return pending(state); }
 
-/* A thread whose test fails polls in a loop, so the other threads get to run before a second test. */
+/* When the test fails, the thread polls in a loop, so let the other threads run before a second test. */
 bool __superstep_ptx_mbarrier_test_parity(volatile uint64_t *place, uint32_t parity) {
   if ((*place & 1) != (parity & 1))
     return true;

@@ -55,8 +55,8 @@ static inline uint64_t to_u64(double value) {
   return value != value ? 1ull << 63 : value <= 0 ? 0 : value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
 }
 
-#define TO_INTEGER(name, type, of_double, convert, mode, rounding) \
-  type __superstep_nvvm_d2##name##_##mode(double value) { return of_double(to_integral(value, rounding)); } \
+#define TO_INTEGER(name, type, convert_double, convert, mode, rounding) \
+  type __superstep_nvvm_d2##name##_##mode(double value) { return convert_double(to_integral(value, rounding)); } \
   type __superstep_nvvm_f2##name##_##mode(float value) { return convert(to_integral(value, rounding)); } \
   type __superstep_nvvm_f2##name##_##mode##_ftz(float value) { return convert(to_integral(flush(value), rounding)); }
 #define TO_INTEGERS(mode, rounding) \
@@ -75,12 +75,12 @@ static inline double from_magnitude(uint64_t magnitude, bool negative, int preci
   if (magnitude >> precision == 0)
     return sign * (double)(int64_t)magnitude;
   int shift = 64 - __builtin_clzll(magnitude) - precision;
-  uint64_t kept = magnitude >> shift, rest = magnitude & ((1ull << shift) - 1), half = 1ull << (shift - 1);
-  bool up = rounding == TO_NEAREST   ? rest > half || (rest == half && (kept & 1))
+  uint64_t significand = magnitude >> shift, rest = magnitude & ((1ull << shift) - 1), half = 1ull << (shift - 1);
+  bool up = rounding == TO_NEAREST   ? rest > half || (rest == half && (significand & 1))
             : rounding == UPWARDS    ? rest && !negative
             : rounding == DOWNWARDS ? rest && negative
                                     : false;
-  return sign * (double)(int64_t)(kept + up) * double_from_bits((uint64_t)(1023 + shift) << 52);
+  return sign * (double)(int64_t)(significand + up) * double_from_bits((uint64_t)(1023 + shift) << 52);
 }
 static inline double from_signed(int64_t value, int precision, enum Rounding rounding) {
   return value < 0 ? from_magnitude(-(uint64_t)value, true, precision, rounding)

@@ -18,12 +18,12 @@ static inline bits16 nearest_bfloat(float value) { return to_bfloat(value, true)
 static inline uint16_t flush_half(uint16_t a) { return (a & 0x7c00) == 0 ? a & 0x8000 : a; }
 static inline uint16_t relu_half(uint16_t a) { return (a & 0x7fff) > 0x7c00 ? 0x7fff : a & 0x8000 ? 0 : a; }
 static inline uint16_t saturate_half(uint16_t a) {
-  float wide = of_half(a);
+  float wide = half_to_float(a);
   return wide >= 1 ? 0x3c00 : wide > 0 ? a : 0;
 }
 /* The product is exact in float. Bits that the sum loses set its last bit, so that double rounding is harmless. */
 static inline uint16_t fma_half(uint16_t a, uint16_t b, uint16_t c) {
-  float product = of_half(a) * of_half(b), addend = of_half(c), sum = product + addend, part = sum - product;
+  float product = half_to_float(a) * half_to_float(b), addend = half_to_float(c), sum = product + addend, part = sum - product;
   float lost = (product - (sum - part)) + (addend - part);
   uint32_t bits = float_bits(sum), nudged = (lost > 0) == (sum > 0) ? bits + 1 : bits - 1;
   bool inexact = (lost < 0 || lost > 0) && sum - sum == 0 && !(bits & 1);
@@ -36,8 +36,8 @@ BFLOAT(neg, ONE, a ^ 0x8000)
 BFLOAT(abs, ONE, a & 0x7fff)
 
 #define ARITHMETIC(name, operator) \
-  HALF(name, TWO, to_half(of_half(a) operator of_half(b))) \
-  HALF(name##_sat, TWO, saturate_half(to_half(of_half(a) operator of_half(b)))) \
+  HALF(name, TWO, to_half(half_to_float(a) operator half_to_float(b))) \
+  HALF(name##_sat, TWO, saturate_half(to_half(half_to_float(a) operator half_to_float(b)))) \
   BFLOAT(name, TWO, nearest_bfloat(bfloat_value(a) operator bfloat_value(b))) \
   BFLOAT(name##_sat, TWO, saturate_bfloat(nearest_bfloat(bfloat_value(a) operator bfloat_value(b))))
 ARITHMETIC(add, +)
@@ -62,9 +62,9 @@ BFLOAT(fma_relu, THREE, relu_bfloat(fma_bfloat(a, b, c)))
 CHOICES(min, false)
 CHOICES(max, true)
 
-HALF(ex2, ONE, to_half(power_of_two(of_half(a))))
+HALF(ex2, ONE, to_half(power_of_two(half_to_float(a))))
 BFLOAT(ex2, ONE, flush_bfloat(nearest_bfloat(power_of_two(bfloat_value(flush_bfloat(a))))))
-HALF(tanh, ONE, to_half(tanhf(of_half(a))))
+HALF(tanh, ONE, to_half(tanhf(half_to_float(a))))
 BFLOAT(tanh, ONE, nearest_bfloat(tanhf(bfloat_value(a))))
 
 HALF(flush, ONE, flush_half(a))
@@ -75,7 +75,7 @@ HALF(saturate, ONE, saturate_half(a))
 BFLOAT(saturate, ONE, saturate_bfloat(a))
 
 /* Conversions from double, which can represent every other floating-point type, and from integers. */
-#define OF_WIDE(name, function) \
+#define FROM_WIDE(name, function) \
   uint16_t __superstep_ptx_##name##_of_f64(double value, enum Rounding rounding) { return function(value, rounding); } \
   uint16_t __superstep_ptx_##name##_of_u64(uint64_t value, enum Rounding rounding) { \
     return function(odd_double(value, false), rounding); \
@@ -84,5 +84,5 @@ BFLOAT(saturate, ONE, saturate_bfloat(a))
     uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value; \
     return function(odd_double(magnitude, value < 0), rounding); \
   }
-OF_WIDE(f16, half_of)
-OF_WIDE(bf16, bfloat_of)
+FROM_WIDE(f16, half_from_double)
+FROM_WIDE(bf16, bfloat_from_double)

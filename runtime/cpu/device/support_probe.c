@@ -1,4 +1,4 @@
-/* Functions that the code of a user-defined probe calls. */
+/* Functions called by the code of user-defined probes. */
 #include "thread.h"
 
 /* Returns the launch's context, which the runtime stores in the field for the counting probe's counters. */

@@ -122,8 +122,8 @@ TESTS(f64, double, 0x1p-1022)
 float __superstep_ptx_flush_f32(float a) { return flush(a); }
 float __superstep_ptx_tanh_approx_f32(float a) { return tanhf(a); }
 
-/* Shared memory that CUDA reserves. Cooperative groups use 288 bytes of it and expect zeroes in a new CTA. Each host thread runs its CTAs
- * one by one. */
+/* Shared memory that CUDA reserves. Cooperative groups use 288 bytes of it and expect zeroes in a new CTA. Each host thread runs one CTA
+ * at a time. */
 uint32_t __superstep_ptx_reserved_shared(void) {
   static _Thread_local struct {
     uint64_t bytes[128], grid;
@@ -185,7 +185,7 @@ ATOMIC_PTX_LOOP(inc, uint32_t, u32, old >= value ? 0 : old + 1)
   ATOMIC_PTX_LOOP(add, uint32_t, name##x2, \
                   add_##name((uint16_t)old, (uint16_t)value) | \
                       (uint32_t)add_##name((uint16_t)(old >> 16), (uint16_t)(value >> 16)) << 16)
-ATOMIC_HALF(f16, half_of((double)of_half(a) + (double)of_half(b), TO_NEAREST))
+ATOMIC_HALF(f16, half_from_double((double)half_to_float(a) + (double)half_to_float(b), TO_NEAREST))
 ATOMIC_HALF(bf16, to_bfloat(bfloat_value(a) + bfloat_value(b), true))
 ATOMIC_PTX_LOOP(dec, uint32_t, u32, old == 0 || old > value ? value : old - 1)
 

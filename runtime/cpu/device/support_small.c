@@ -10,7 +10,7 @@ static inline uint8_t to_small(double value, int mantissa_bits, int bias, uint8_
   int exponent = (int)(double_bits(magnitude) >> 52) - 1023;
   if (exponent < 1 - bias)
     exponent = 1 - bias;
-  /* Counts units in the last place, which are powers of two. */
+  /* Count units in the last place, which are powers of two. */
   double unit = double_from_bits((uint64_t)(1023 + exponent - mantissa_bits) << 52);
   double count = __builtin_rint(magnitude / unit);
   if (!(count < 1 << (mantissa_bits + 2)))
@@ -23,8 +23,8 @@ static inline uint8_t to_small(double value, int mantissa_bits, int bias, uint8_
 static inline uint8_t to_e4m3(double value) { return to_small(value, 3, 7, 0x7e); }
 static inline uint8_t to_e5m2(double value) { return to_small(value, 2, 15, 0x7b); }
 
-static inline uint16_t of_e5m2(uint8_t bits) { return (bits & 0x7f) > 0x7c ? 0x7fff : (uint16_t)(bits << 8); }
-static inline uint16_t of_e4m3(uint8_t bits) {
+static inline uint16_t from_e5m2(uint8_t bits) { return (bits & 0x7f) > 0x7c ? 0x7fff : (uint16_t)(bits << 8); }
+static inline uint16_t from_e4m3(uint8_t bits) {
   uint32_t exponent = bits >> 3 & 15, mantissa = bits & 7;
   if ((bits & 0x7f) == 0x7f)
     return 0x7fff;
@@ -37,10 +37,10 @@ static inline uint16_t of_e4m3(uint8_t bits) {
     return (uint16_t)(to_##name(upper) << 8 | to_##name(lower)); \
   } \
   uint16_t __superstep_ptx_cvt_rn_satfinite_##name##x2_f16x2(uint32_t pair) { \
-    return (uint16_t)(to_##name(of_half((uint16_t)(pair >> 16))) << 8 | to_##name(of_half((uint16_t)pair))); \
+    return (uint16_t)(to_##name(half_to_float((uint16_t)(pair >> 16))) << 8 | to_##name(half_to_float((uint16_t)pair))); \
   } \
   uint32_t __superstep_ptx_cvt_rn_f16x2_##name##x2(uint16_t pair) { \
-    return (uint32_t)of_##name((uint8_t)(pair >> 8)) << 16 | of_##name((uint8_t)pair); \
+    return (uint32_t)from_##name((uint8_t)(pair >> 8)) << 16 | from_##name((uint8_t)pair); \
   }
 SMALL(e4m3)
 SMALL(e5m2)

@@ -35,7 +35,7 @@ SREG(nwarpid, uint32_t,
 SREG(smid, uint32_t, __superstep_thread.sm)
 SREG(nsmid, uint32_t, __superstep_worker_count())
 SREG(gridid, uint32_t, (uint32_t)__superstep_grid_id())
-/* cooperative_groups reads the address of the grid's barrier here. */
+/* cooperative_groups reads the address of the grid's barrier from these registers. */
 SREG(envreg1, uint32_t, (uint32_t)(__superstep_grid_workspace() >> 32))
 SREG(envreg2, uint32_t, (uint32_t)__superstep_grid_workspace())
 SREG(lanemask_eq, uint32_t, 1u << __superstep_thread.lane)

@@ -49,14 +49,14 @@ static inline int64_t combine(int64_t a, int64_t b, uint32_t operation, uint32_t
 uint32_t __superstep_ptx_video(uint32_t a, uint32_t b, uint32_t c, uint32_t operation, uint32_t lanes, uint32_t flags, uint32_t second) {
   int bits = 32 / (int)lanes;
   bool is_signed = flags & SIGNED_RESULT;
-  int64_t most = is_signed ? (int64_t)(~0ull >> (65 - bits)) : (int64_t)(~0ull >> (64 - bits)), least = is_signed ? -most - 1 : 0;
+  int64_t max = is_signed ? (int64_t)(~0ull >> (65 - bits)) : (int64_t)(~0ull >> (64 - bits)), min = is_signed ? -max - 1 : 0;
   uint32_t merged = 0, sum = c;
-  int64_t only = 0;
+  int64_t last = 0;
   for (int lane = 0; lane < (int)lanes; lane++) {
     int64_t value = combine(lane_of(a, lane, bits, flags & SIGNED_A), lane_of(b, lane, bits, flags & SIGNED_B), operation, flags);
     if (flags & SATURATE)
-      value = value < least ? least : value > most ? most : value;
-    only = value;
+      value = value < min ? min : value > max ? max : value;
+    last = value;
     sum += (uint32_t)value;
     merged |= (uint32_t)((uint64_t)value & (~0ull >> (64 - bits))) << (lane * bits);
   }
@@ -64,6 +64,6 @@ uint32_t __superstep_ptx_video(uint32_t a, uint32_t b, uint32_t c, uint32_t oper
     return merged;
   if (second == 1)
     return sum;
-  int64_t other = is_signed ? (int32_t)c : (int64_t)c, own = is_signed ? (int32_t)(uint32_t)only : (int64_t)(uint32_t)only;
-  return (uint32_t)((own < other) == (second == 2) ? own : other);
+  int64_t other = is_signed ? (int32_t)c : (int64_t)c, result = is_signed ? (int32_t)(uint32_t)last : (int64_t)(uint32_t)last;
+  return (uint32_t)((result < other) == (second == 2) ? result : other);
 }

@@ -12,7 +12,7 @@ static inline float float_of(uint32_t bits) {
   return value;
 }
 
-/* Modes of `shuffle`, which follows the PTX manual's pseudocode for shfl.sync; `c` holds the clamp and the segment mask. */
+/* Modes of `shuffle`, which follows the PTX manual's pseudocode for shfl.sync; `c` contains the clamp and the segment mask. */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 
 static inline uint32_t shuffle(int mode, uint32_t mask, uint32_t value, uint32_t b, uint32_t c, bool *in_range) {
@@ -84,13 +84,13 @@ SHUFFLE(down, SHUFFLE_DOWN)
 SHUFFLE(bfly, SHUFFLE_BUTTERFLY)
 SHUFFLE(idx, SHUFFLE_INDEX)
 
-/* Returns the lanes whose predicate holds; `*took_part` receives the lanes that voted. */
-static inline uint32_t ballot(uint32_t mask, bool predicate, uint32_t *took_part) {
+/* Returns the lanes with a true predicate; `*voters` receives the lanes that voted. */
+static inline uint32_t ballot(uint32_t mask, bool predicate, uint32_t *voters) {
   uint64_t values[32];
   uint32_t present = __superstep_warp_gather(mask, predicate, values), result = 0;
   for (int lane = 0; lane < 32; lane++)
     result |= (uint32_t)(values[lane] & 1) << lane;
-  *took_part = present;
+  *voters = present;
   return result & present;
 }
 
@@ -183,7 +183,7 @@ void __superstep_nvvm_elect_sync(struct IntAndFlag *result, uint32_t mask) {
   result->flag = (uint32_t)result->value == __superstep_thread.lane;
 }
 
-/* Variants for PTX, which return the predicate above the 32-bit result. */
+/* Variants for PTX, which return the predicate in the bits above the 32-bit result. */
 #define SHUFFLE_PTX(name, mode) \
   uint64_t __superstep_ptx_shfl_##name(uint32_t value, uint32_t b, uint32_t c, uint32_t mask) { \
     bool in_range; \

@@ -25,7 +25,7 @@ extern __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_th
 void __superstep_log_full(void);
 void __superstep_barrier(uint32_t id, uint32_t thread_count /* 0: all */);
 void __superstep_barrier_arrive(uint32_t id, uint32_t thread_count);
-/* operation 0: number of predicates that hold, 1: whether all hold, 2: whether any holds */
+/* operation 0: number of true predicates, 1: whether all are true, 2: whether any is true */
 uint32_t __superstep_barrier_reduce_count(uint32_t id, uint32_t operation, uint32_t predicate, uint32_t thread_count);
 /* Exchanges `value` between the lanes of `mask` that have not exited; the values of other lanes read as 0.
  * Returns the lanes that took part. */

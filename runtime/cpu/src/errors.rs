@@ -1,4 +1,4 @@
-//! CUDA error codes: each host thread's last error, sticky errors, names and messages.
+//! CUDA errors: codes, names, messages, each host thread's last error and the sticky error.
 
 use crate::error_table::ERRORS;
 use cudarc::runtime::sys::cudaError;
@@ -54,7 +54,7 @@ thread_local! {
     static LAST: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Error code of a failed kernel, which every later call returns; 0 if there is none.
+/// Error code of a failed kernel, returned by every later call; 0 if there is none.
 static STICKY: AtomicI32 = AtomicI32::new(0);
 
 pub fn set_sticky(error: CudaError) {
@@ -123,7 +123,7 @@ pub fn put_if_wanted<T>(place: *mut T, value: T) -> CudaResult {
     put(place, value)
 }
 
-/// Dereferences a pointer from the program, which must not be null.
+/// Dereferences a pointer from the program; fails if it is null.
 pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
     // SAFETY: the program passes a valid structure or null.
     unsafe { place.as_ref() }.ok_or(CudaError::INVALID_VALUE)
@@ -131,11 +131,11 @@ pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
 
 /// Defines CUDA functions that return an error code, with bodies that return [`CudaResult`]. All names in a list are
 /// exported with the same parameters: variants for programs with a per-thread default stream, for which a `stream` of 0
-/// denotes that stream; old names; and functions whose additional arguments are ignored (the C calling convention of x86-64
-/// permits extra arguments).
+/// denotes that stream; old names; and functions whose additional arguments are ignored (the C calling convention of
+/// x86-64 permits extra arguments).
 ///
-/// `in_stream KIND:` defines two families. The second takes a stream as its last argument, and adds a node of that kind if the
-/// stream is being captured. The body receives the function's name, for messages, and the stream.
+/// `in_stream KIND:` defines two families. The second takes a stream as its last argument, and adds a node of that kind
+/// if the stream is being captured. The body receives the function's name, for messages, and the stream.
 macro_rules! cuda {
     (in_stream $kind:ident: $($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
         ($($argument:ident: $type:ty),* $(,)?) |$call:ident, $stream:ident| $body:block)*
@@ -194,22 +194,22 @@ macro_rules! cuda_alias {
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $alias($($argument: $type),*) -> std::ffi::c_int {
-            const { assert!($crate::streams::may_be_alias(stringify!($alias), &[$(stringify!($argument)),*])) };
-            // SAFETY: both functions have the same contract: the alias passes on its arguments.
-            unsafe { $name($($crate::errors::as_given_to!($alias $argument $argument)),*) }
+            const { assert!($crate::streams::can_be_alias(stringify!($alias), &[$(stringify!($argument)),*])) };
+            // SAFETY: both functions have the same contract, and the alias forwards its arguments.
+            unsafe { $name($($crate::errors::resolve_stream!($alias $argument $argument)),*) }
         }
     };
 }
 
-macro_rules! as_given_to {
+macro_rules! resolve_stream {
     ($alias:ident $argument:ident stream) => {
-        $crate::streams::as_given_to(stringify!($alias), $argument)
+        $crate::streams::resolve_stream(stringify!($alias), $argument)
     };
     ($alias:ident $argument:ident $other:ident) => {
         $argument
     };
 }
-pub(crate) use {as_given_to, cuda, cuda_alias, cuda_function, in_default_stream};
+pub(crate) use {cuda, cuda_alias, cuda_function, in_default_stream, resolve_stream};
 
 /// `cudaGetLastError`: returns the last error of this host thread, and clears it unless it is sticky.
 #[unsafe(no_mangle)]

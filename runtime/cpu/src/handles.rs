@@ -1,4 +1,4 @@
-//! Handles for the program: addresses of known objects, so that an invalid handle is an error, not a crash.
+//! Handles for the program: addresses of known objects, so that an invalid handle causes an error instead of a crash.
 
 use crate::errors::CudaError;
 use parking_lot::Mutex;

@@ -18,7 +18,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` zero bytes (rounded up to whole pages), which use memory only once touched.
+    /// Maps `bytes` zero bytes (rounded up to whole pages), which use no memory until they are touched.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         Self::with_protection(bytes, libc::PROT_READ | libc::PROT_WRITE)
     }

@@ -1,4 +1,4 @@
-//! The program's modules, kernels and variables: the registrations by host objects and the device code loaded for them,
+//! The program's modules, kernels and variables: host objects' registrations and the device code loaded for them,
 //! matched by module index and name at first use.
 
 use crate::errors::CudaError;
@@ -31,20 +31,20 @@ pub struct Kernel {
     pub thunk: unsafe extern "C" fn(*mut *mut c_void),
     pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
     /// Runs the kernel for many threads in a loop. `None` if that is impossible or disabled
-    /// ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)): the threads are then fibers.
+    /// ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)); in that case, the threads are fibers.
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
-    /// Whether its CTAs wait at the grid's barrier.
+    /// Whether the kernel's CTAs wait at the grid's barrier.
     pub waits_for_grid: bool,
     pub in_clusters: bool,
     pub parameters: &'static [Parameter],
     pub module: u32,
-    /// Whether its loops omit recording which thread is running.
+    /// Whether the kernel's loops do not record which thread is running.
     pub forgets_threads: bool,
     pub static_shared_bytes: u64,
-    pub most_threads: u32,
-    pub most_dynamic_shared_bytes: AtomicU64,
+    pub max_threads: u32,
+    pub max_dynamic_shared_bytes: AtomicU64,
     pub probe: Probe,
     pub sites: Arc<[SiteId]>,
 }
@@ -70,9 +70,9 @@ struct Registry {
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
 /// Module index of a host object without device code for this runtime.
-const FOREIGN_MODULE: u32 = u32::MAX;
+const MISSING_MODULE: u32 = u32::MAX;
 /// Module index of a host object whose code failed to load; the error has been reported.
-const LOST_MODULE: u32 = u32::MAX - 1;
+const FAILED_MODULE: u32 = u32::MAX - 1;
 
 unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
     if first.is_null() {
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
     let sites: Arc<[SiteId]> = table.sites.iter().map(|site| site.id).collect();
     // SAFETY: the object's list is a constant of this length.
     let kernels = unsafe { slice(module.kernels, module.kernel_count.into()) };
-    // SAFETY: the same.
+    // SAFETY: as above.
     let globals = unsafe { slice(module.globals, module.global_count.into()) };
     let index = module.module_index;
     let mut registry = REGISTRY.write();
@@ -178,11 +178,11 @@ unsafe fn bind_kernel(
         module,
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,
-        most_threads: match kernel.most_threads {
+        max_threads: match kernel.most_threads {
             0 => MAX_THREADS,
-            most => most.min(MAX_THREADS.into()) as u32,
+            threads => threads.min(MAX_THREADS.into()) as u32,
         },
-        most_dynamic_shared_bytes: dynamic.into(),
+        max_dynamic_shared_bytes: dynamic.into(),
         probe,
         sites: sites.clone(),
     })
@@ -199,8 +199,8 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
     let (module, name) = key.clone();
     drop(registry);
     match module {
-        LOST_MODULE => {}
-        FOREIGN_MODULE => session().fault(format_args!(
+        FAILED_MODULE => {}
+        MISSING_MODULE => session().fault(format_args!(
             "kernel {name} has no device code for the CPU backend; compile its file with superstep"
         )),
         _ => session().fault(format_args!(
@@ -250,7 +250,7 @@ pub fn highest_module() -> u32 {
     REGISTRY.read().highest_module
 }
 
-/// Loads the code of the module whose image is at `image`; returns its index.
+/// Loads the code of the module whose image is at `image`; returns the module's index.
 ///
 /// # Safety
 ///
@@ -258,7 +258,7 @@ pub fn highest_module() -> u32 {
 unsafe fn module_index(image: *const c_char) -> Option<u32> {
     let refuse = |why: &dyn std::fmt::Display| {
         session().fault(why);
-        Some(LOST_MODULE)
+        Some(FAILED_MODULE)
     };
     // SAFETY: a module's image is a fat binary or our text, which ends with a newline and a NUL.
     let module = match unsafe { loaded_module(image, Backend::Cpu) }? {
@@ -267,8 +267,8 @@ unsafe fn module_index(image: *const c_char) -> Option<u32> {
     };
     for file in &module.files {
         let file = CString::new(file.as_os_str().as_bytes()).ok()?;
-        // SAFETY: the path is NUL-terminated. The only constructors that run are a module's, which only calls
-        // `__superstep_register_cpu_module`, and those of a probe's host code.
+        // SAFETY: the path is NUL-terminated. The only constructors that run are those of a probe's host code and a
+        // module's, which only calls `__superstep_register_cpu_module`.
         if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
             // SAFETY: after `dlopen` failed, this is a NUL-terminated string.
             let why = unsafe { text(libc::dlerror()) };
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrappe
     let image = unsafe { FatBinaryWrapper::image(wrapper) };
     // SAFETY: the wrapper points to a fat binary or to our text.
     let module = image.and_then(|image| unsafe { module_index(image) });
-    std::ptr::without_provenance_mut(module.unwrap_or(FOREIGN_MODULE) as usize + 1)
+    std::ptr::without_provenance_mut(module.unwrap_or(MISSING_MODULE) as usize + 1)
 }
 
 /// `__cudaRegisterFatBinaryEnd`: has no effect.
@@ -310,10 +310,10 @@ pub extern "C" fn __cudaInitModule(_handle: FatBinary) -> u8 {
 }
 
 fn module_of(handle: FatBinary) -> u32 {
-    u32::try_from(handle.addr().wrapping_sub(1)).unwrap_or(FOREIGN_MODULE)
+    u32::try_from(handle.addr().wrapping_sub(1)).unwrap_or(MISSING_MODULE)
 }
 
-/// `__cudaRegisterFunction`: binds a host function to a kernel's name. Further arguments are ignored.
+/// `__cudaRegisterFunction`: binds a host function to a kernel's name. Additional arguments are ignored.
 ///
 /// # Safety
 ///
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     REGISTRY.write().functions.insert(function, key);
 }
 
-/// `__cudaRegisterVar`: binds a host variable to a device variable's name. Further arguments are ignored.
+/// `__cudaRegisterVar`: binds a host variable to a device variable's name. Additional arguments are ignored.
 ///
 /// # Safety
 ///

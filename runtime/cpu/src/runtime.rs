@@ -24,8 +24,8 @@ pub fn session() -> &'static Session {
             compute_capability: COMPUTE_CAPABILITY,
             driver: None,
         });
-        // SAFETY: `at_exit` is a plain function. Modules register in constructors, so it is registered before the program's
-        // handlers and runs after them.
+        // SAFETY: `at_exit` is a plain function. Modules register in constructors, so it is registered before the
+        // program's handlers and runs after them.
         unsafe { libc::atexit(at_exit) };
     });
     session
@@ -35,8 +35,8 @@ extern "C" fn at_exit() {
     session().finish_at_exit();
 }
 
-/// Ends the program after a call to an unsupported function of the CUDA runtime (`build/src/compile/link/cudart_stub.c`) or of
-/// the driver (`driver.c` next to it).
+/// Ends the program after a call to an unsupported function of the CUDA runtime
+/// (`build/src/compile/link/cudart_stub.c`) or of the driver (`driver.c` next to it).
 ///
 /// # Safety
 ///
@@ -50,8 +50,8 @@ pub unsafe extern "C" fn __superstep_unsupported(function: *const c_char) -> ! {
     ))
 }
 
-/// Defines functions that CUDA 12 dropped, so that the stub also exports them for code compiled with older headers.
-macro_rules! dropped {
+/// Defines functions that CUDA 12 removed, so that the stub also exports them for code compiled with older headers.
+macro_rules! removed {
     ($($name:ident)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: unsupported; ends the program with exit code 70.")]
         #[unsafe(no_mangle)]
@@ -62,7 +62,7 @@ macro_rules! dropped {
     )*};
 }
 
-dropped! {
+removed! {
     __cudaRegisterSurface __cudaRegisterTexture cudaBindSurfaceToArray cudaBindTexture cudaBindTexture2D cudaBindTextureToArray
     cudaBindTextureToMipmappedArray cudaGetSurfaceReference cudaGetTextureAlignmentOffset cudaGetTextureReference
     cudaUnbindTexture

@@ -121,7 +121,7 @@ proptest! {
     fn fused_multiply_adds_are_rounded_in_every_directed_mode(a in moderate(), b in moderate(), c in moderate(), cancels in any::<bool>()) {
         let Some(support) = support() else { return Ok(()) };
         let c = if cancels { -(a * b) } else { c };
-        // Uses units in which all operands, and the floats next to the result, are integers.
+        // In these units, all operands, and the floats next to the result, are integers.
         let scaled = |value: f32| (f64::from(value) * 2f64.powi(60)) as i128;
         let product = (f64::from(a) * 2f64.powi(14)) as i128 * (f64::from(b) * 2f64.powi(14)) as i128;
         let exact = (product << 32) + scaled(c);
@@ -262,7 +262,7 @@ fn special_values_match_ptx() {
     assert_eq!(
         function!(support, "sqrt_rp_d", fn(f64) -> f64)(2.0),
         2f64.sqrt(),
-        "the nearest double is already above"
+        "the nearest double is already above the exact root"
     );
     assert_eq!(function!(support, "f2h_rn", fn(f32) -> u16)(1.0), 0x3c00);
     assert_eq!(
@@ -336,8 +336,8 @@ fn powers_and_logarithms_are_accurate() {
     let check = |name: &str, value: f32, found: f32, exact: f64| {
         let nearest = exact as f32;
         let is_near = if nearest.is_finite() {
-            let place = f64::from(nearest.abs().next_up()) - f64::from(nearest.abs());
-            (f64::from(found) - exact).abs() <= 0.501 * place
+            let ulp = f64::from(nearest.abs().next_up()) - f64::from(nearest.abs());
+            (f64::from(found) - exact).abs() <= 0.501 * ulp
         } else {
             found == nearest || found.is_nan() && nearest.is_nan()
         };

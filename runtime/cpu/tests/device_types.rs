@@ -1,4 +1,5 @@
-//! Tests that the support code in `device/` has every intrinsic in `intrinsics.txt`, with the type that LLVM gives it.
+//! Tests that the support code in `device/` defines every intrinsic in `intrinsics.txt`, with the type that LLVM gives
+//! it.
 
 mod common;
 
@@ -150,7 +151,7 @@ fn every_listed_intrinsic_has_the_type_that_llvm_gives_it() {
     assert_eq!(
         list.lines().count(),
         signatures.len(),
-        "a function is not in the list"
+        "some function is not in the list"
     );
     let file = folder.path().join("calls.ll");
     std::fs::write(&file, calls).unwrap();

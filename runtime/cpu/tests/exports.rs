@@ -1,4 +1,4 @@
-//! Tests which functions of the CUDA runtime this library exports, and the stub's error for those that it lacks.
+//! Tests which functions of the CUDA runtime this library exports, and the stub's error for the others.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// A few functions of each kind.
-const SOME: &[&str] = &[
+const NAMES: &[&str] = &[
     "__cudaRegisterFatBinary",
     "__cudaPushCallConfiguration",
     "cudaLaunchKernel",
@@ -51,7 +51,7 @@ fn supported_functions_are_exported() {
         eprintln!("skipped: nm is not installed");
         return;
     };
-    let missing: Vec<_> = SOME.iter().filter(|name| !ours.contains(**name)).collect();
+    let missing: Vec<_> = NAMES.iter().filter(|name| !ours.contains(**name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
@@ -77,10 +77,10 @@ fn stub_names_an_unsupported_function_when_it_is_called() {
         .output()
         .unwrap();
     assert!(built.status.success(), "{built:?}");
-    let ended = Command::new(at("program")).output().unwrap();
-    assert_eq!(ended.status.code(), Some(70), "{ended:?}");
+    let output = Command::new(at("program")).output().unwrap();
+    assert_eq!(output.status.code(), Some(70), "{output:?}");
     assert_eq!(
-        String::from_utf8_lossy(&ended.stderr),
+        String::from_utf8_lossy(&output.stderr),
         "superstep: error: cudaIpcOpenMemHandle is not supported by the CPU backend; run the program with --backend cuda, on a machine with a GPU\n"
     );
 }

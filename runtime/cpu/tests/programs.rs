@@ -28,7 +28,7 @@ fn accesses(capture: &Capture) -> Accesses {
     all
 }
 
-fn clean(run: &Run) {
+fn assert_clean(run: &Run) {
     let summary = run.summary.as_ref().unwrap();
     assert_eq!(
         (
@@ -52,7 +52,7 @@ fn kernels_compute_correct_results() {
             for name in ["add", "shape", "reverse", "warp", "atomics", "streams"] {
                 let run = programs.run(probe, &[name], workers);
                 run.assert_done(name);
-                clean(&run);
+                assert_clean(&run);
             }
         }
     }
@@ -79,7 +79,7 @@ fn the_capture_of_a_simple_kernel_is_exact() {
     capture
         .groups(|_, group| *lanes.entry(group.lanes()).or_insert(0) += 1)
         .unwrap();
-    // 14 whole CTAs of 32 + 32 + 6 lanes, and one with 20 lanes; 3 sites, 3 launches.
+    // 14 full CTAs of 32 + 32 + 6 lanes, and one with 20 lanes; 3 sites, 3 launches.
     assert_eq!(lanes, BTreeMap::from([(32, 28 * 9), (20, 9), (6, 14 * 9)]));
 }
 
@@ -197,7 +197,7 @@ fn logs_of_long_threads_are_written_while_they_run() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["many", "300000", "40000"], 2);
     run.assert_done("many");
-    clean(&run);
+    assert_clean(&run);
     let expected = [
         ("many", 300_000),
         ("many_fibers", 64 * 40_000),
@@ -259,9 +259,9 @@ fn kernel_faults_are_reported_and_sticky() {
         ),
         (6, 700, "an address that cannot exist", ""),
     ];
-    for (how, code, first, second) in cases {
+    for (scenario, code, first, second) in cases {
         for fibers in ["0", "1"] {
-            let run = programs.run("trace", &["fail", &how.to_string(), fibers], 2);
+            let run = programs.run("trace", &["fail", &scenario.to_string(), fibers], 2);
             run.assert_done(first);
             // The launch itself succeeds, everything after it fails, and kernels run again after a reset.
             assert_eq!(run.stdout(), format!("0\n{code}\n{code}\n{code}\ndone\n"));
@@ -282,14 +282,18 @@ fn kernel_faults_are_reported_and_sticky() {
                 .map(|end| end.outcome == LaunchOutcome::Completed)
                 .collect();
             assert_eq!(outcomes, [false, true]);
-            // Accesses before the fault are in the capture: thread 40 is the ninth of its warp, and warps of fibers alternate.
-            let mut before = 0;
+            // Accesses before the fault are in the capture: thread 40 is the ninth of its warp, and fibers' warps
+            // alternate.
+            let mut count = 0;
             capture
                 .groups(|LaunchRecord { launch, .. }, group| {
-                    before += usize::from(launch.launch.0 == 0) * group.lanes()
+                    count += usize::from(launch.launch.0 == 0) * group.lanes()
                 })
                 .unwrap();
-            assert!(before >= 9, "how {how}, fibers {fibers}: {before} accesses");
+            assert!(
+                count >= 9,
+                "scenario {scenario}, fibers {fibers}: {count} accesses"
+            );
         }
     }
 }
@@ -336,9 +340,9 @@ fn threads_that_wait_for_each_other_forever_are_reported() {
 #[test]
 fn a_matrix_operation_needs_a_whole_warp() {
     let Some(programs) = programs() else { return };
-    let without =
+    let partial_warp =
         "a matrix operation was executed by only 16 of the warp's 32 lanes; it needs all of them";
-    for (lanes, what) in [("32", "it read from address 0x"), ("16", without)] {
+    for (lanes, what) in [("32", "it read from address 0x"), ("16", partial_warp)] {
         let run = programs.run("trace", &["load_rows", lanes], 1);
         run.assert_done(lanes);
         let faults = run.summary.unwrap().faults.join("\n");
@@ -359,18 +363,18 @@ fn device_malloc_address_space_queries_and_early_exits_work() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["allocate"], 2);
     run.assert_done("allocate");
-    clean(&run);
+    assert_clean(&run);
     // The heap's allocation precedes the launch that creates it, so each address is in an allocation.
     assert_eq!(accesses(&run.capture()).len(), 40);
 }
 
 #[test]
-fn ctas_may_wait_for_ctas_that_start_later() {
+fn ctas_can_wait_for_ctas_that_start_later() {
     let Some(programs) = programs() else { return };
     for workers in [1, 2] {
         let run = programs.run("trace", &["wait"], workers);
         run.assert_done("wait");
-        clean(&run);
+        assert_clean(&run);
     }
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Counts the PTX instructions that `asm` statements use: ptx_need.py TOOLKIT/include FOLDER/PATTERN...
 
-Each further argument is a folder and a glob pattern of the programs in it, one folder per program. Prints how many programs and toolkit headers contain each instruction, and lists the programs; then how many programs include which headers. The table in
-docs/cpu-backend.md is based on it.
+Each pattern matches program folders. For each instruction, prints how many programs and toolkit headers contain it, and
+lists the programs; then prints how many programs include certain headers. docs/cpu-backend.md has a table of the results.
 """
 
 import collections
@@ -27,9 +27,9 @@ HEADERS = {
     "cuda_fp8": r"[<\"]cuda_fp8",
     "mma": r"[<\"]mma\.h",
 }
-# Instructions that are distinguished by their second word.
+# Instruction families whose members are distinguished by their second word.
 FAMILIES = {"cp", "mbarrier", "barrier"}
-# Instructions without modifiers. Other such words are not counted as PTX, since host code also has `asm` statements.
+# Instructions without modifiers. No other single words are counted as PTX, since host code also has `asm` statements.
 BARE = {"trap", "exit", "bra", "ret", "brkpt"}
 
 
@@ -52,16 +52,16 @@ def instructions(text):
             found = MNEMONIC.match(line + " ")
             if found and (found.group(2) or found.group(1) in BARE):
                 name, words = found.group(1), found.group(2).split(".")[1:]
-                deeper = 2 if words[:1] == ["async"] and words[1:2] in (["bulk"], ["mbarrier"]) else 1
-                yield ".".join([name, *words[:deeper]]) if name in FAMILIES else name
+                modifiers = 2 if words[:1] == ["async"] and words[1:2] in (["bulk"], ["mbarrier"]) else 1
+                yield ".".join([name, *words[:modifiers]]) if name in FAMILIES else name
 
 
 def main():
     toolkit = pathlib.Path(sys.argv[1])
-    need = collections.defaultdict(lambda: (set(), set()))
+    uses = collections.defaultdict(lambda: (set(), set()))
     for path, text in texts(toolkit):
         for name in instructions(text):
-            need[name][1].add(str(path.relative_to(toolkit)))
+            uses[name][1].add(str(path.relative_to(toolkit)))
     included = collections.Counter()
     count = 0
     for pattern in sys.argv[2:]:
@@ -71,9 +71,9 @@ def main():
             for _, text in texts(program):
                 whole += text
                 for name in instructions(text):
-                    need[name][0].add(program.name)
+                    uses[name][0].add(program.name)
             included.update(name for name, what in HEADERS.items() if re.search(r"#\s*include\s*(?:" + what + ")", whole))
-    for name, (programs, headers) in sorted(need.items(), key=lambda item: (-len(item[1][0]), -len(item[1][1]), item[0])):
+    for name, (programs, headers) in sorted(uses.items(), key=lambda item: (-len(item[1][0]), -len(item[1][1]), item[0])):
         print(f"{name:20} {len(programs):3} programs, {len(headers):3} headers: {' '.join(sorted(programs))}")
     print(f"of {count} programs: {dict(included)}")
 

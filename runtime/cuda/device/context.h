@@ -1,17 +1,18 @@
-/* The structure to which a traced kernel's first trailing parameter points. The host writes it (src/recorder/thesis/layout.rs mirrors every
- * field; a test compares the two), and the kernel only reads it. It is in device memory so that reads do not go over the bus. */
+/* The structure to which a traced kernel's first trailing parameter points. The host writes it, and the kernel only
+ * reads it (src/recorder/thesis/layout.rs mirrors every field; a test compares the two). It is in device memory so that
+ * reads do not cross the bus. */
 #ifndef SUPERSTEP_CONTEXT_H
 #define SUPERSTEP_CONTEXT_H
 
 #include <stdint.h>
 
-/* The three indices of a bin, in mapped host memory. All of them count records and only grow; the record at position p is in slot
- * p & (bin_records - 1). Only one side writes each of them, so no update can be lost. Each is in a separate cache line so
- * that the host's polling does not disturb the device's atomics. */
+/* The three indices of a bin, in mapped host memory. All of them count records and only grow; the record at position p
+ * is in slot p & (bin_records - 1). Only one side writes each of them, so no update can be lost. Each is in a separate
+ * cache line so that the host's polling does not disturb the device's atomics. */
 struct SuperstepBin {
-  uint64_t reserved;     /* added to by the device: positions reserved for access groups */
+  uint64_t reserved;     /* incremented by the device: positions reserved for access groups */
   uint64_t pad0[15];
-  uint64_t acknowledged; /* added to by the device: completely written records */
+  uint64_t acknowledged; /* incremented by the device: completely written records */
   uint64_t pad1[15];
   uint64_t released;     /* stored by the host: positions below released + bin_records may be written */
   uint64_t pad2[15];

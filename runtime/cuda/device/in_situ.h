@@ -1,5 +1,5 @@
-/* Data that kernels share with the host in the `in-situ` protocol (src/recorder/in_situ/layout.rs mirrors it; a test compares the two), and
- * the rules from docs/capture/in-situ.md for an entry in shadow memory. */
+/* Data that kernels share with the host in the `in-situ` protocol (src/recorder/in_situ/layout.rs mirrors it; a test
+ * compares the two), and the rules from docs/capture/in-situ.md for entries in shadow memory. */
 #ifndef SUPERSTEP_IN_SITU_H
 #define SUPERSTEP_IN_SITU_H
 
@@ -14,8 +14,9 @@
 #define IN_SITU_BLOCK_SHIFT 21
 #define IN_SITU_ENTRY_BYTES 16
 
-/* For each line of 2^IN_SITU_LINE_SHIFT bytes, shadow memory holds the number of the last launch that stored there, in 32 bits: 0 if the
- * host has written the whole line since, or a pattern of identical bytes if the line was never written or its writer is unknown. */
+/* For each line of 2^IN_SITU_LINE_SHIFT bytes, shadow memory contains the 32-bit number of the last launch that stored
+ * there: 0 if the host has written the whole line since, or identical bytes if it was never written or its writer is
+ * unknown. */
 #define IN_SITU_LINE_SHIFT 5
 
 /* The location of a block's shadow. Block n is at index n modulo the size of the table, or has no shadow. */
@@ -26,21 +27,22 @@ struct InSituBlock {
   uint64_t unused;
 };
 
-/* A cache of the classes that CTAs have found for words. A row is valid for the rest of a launch, for threads that do not store to the
- * word's line. There are 2^20 rows of 8 bytes, any of which may be overwritten. The position of a row implies bits 2-21 of the address. The
- * row holds bits 22-47, the CTA, four bits of the launch number, a byte mask, and the code of a class, which is communicated, own or input:
- * loads of these bytes have that class, and if it is communicated, the CTA has received them. The host clears the rows before the four bits
- * wrap around. A row with code 0 is a claim: the thread that made it counts the word as received. */
+/* A cache of the classes that CTAs have found for words. A row is valid for the rest of a launch, for threads that do
+ * not store to the word's line. There are 2^20 rows of 8 bytes, any of which may be overwritten. A row's position
+ * implies bits 2-21 of the address. The row contains bits 22-47, the CTA, four bits of the launch number, a byte mask,
+ * and the code of a class (communicated, own or input): loads of these bytes have that class, and if it is
+ * communicated, the CTA has received them. The host clears the rows before the four bits wrap around. A row with code 0
+ * is a claim: the thread that made it counts the word as received. */
 #define IN_SITU_KNOWN_BYTES (8 << 20)
 #define IN_SITU_KNOWN_LAUNCHES 16
 #define IN_SITU_KNOWN_MASK_SHIFT 3
 #define IN_SITU_KNOWN_LAUNCH_SHIFT 7
 #define IN_SITU_KNOWN_ADDRESS_SHIFT 12
 #define IN_SITU_KNOWN_CTA_SHIFT 38 /* bits 0-25 of the CTA; bit 26 is the row's bit 11 */
-/* Only CTAs below this number can make claims, since the thread number takes up bits of the CTA number and of the mask. */
+/* Only CTAs below this number can make claims, since the thread number uses bits of the CTA number and of the mask. */
 #define IN_SITU_CLAIMS_BELOW (1u << 18)
 
-/* A function's data, which is kept in registers where the handler is inlined. */
+/* A function's data, which stays in registers where the handler is inlined. */
 #define IN_SITU_WIDTHS 5
 struct InSituFunction {
   uint64_t row;           /* the common part of the CTA's rows */
@@ -48,11 +50,11 @@ struct InSituFunction {
   uint32_t block_mask;
   struct {
     uint32_t loads, stores; /* by all lanes of the warp together */
-    /* Access groups with inactive lanes whose first active lane is this one: their number in bits 20 and up, and their threads in the bits
-     * below. */
+    /* Access groups with inactive lanes whose first active lane is this one: their number in bits 20 and up, and their
+     * threads in the bits below. */
     uint32_t loads_apart, stores_apart;
     uint32_t by_class; /* loads by class, eight bits each: communicated, own, uninitialised, local */
-    /* Atomic operations on input that changed nothing in shadow memory, counted like loads; and how many of this lane's were local. */
+    /* Atomic operations on input that left shadow memory unchanged, counted like loads; this lane's local ones. */
     uint32_t settled, settled_apart, local;
   } widths[IN_SITU_WIDTHS]; /* indexed by the logarithm of the width */
 };
@@ -60,8 +62,8 @@ struct InSituFunction {
 /* A launch's sums, in several copies that the host adds up. */
 #define IN_SITU_COPIES 32
 #define IN_SITU_SUMS 160
-/* Thread accesses whose bytes all have the same class: ((operation * 5 + logarithm of the width) * 8 + class). IN_SITU_INPUT instead counts
- * all loads and atomic operations of a width: those in no other class read input. */
+/* Thread accesses whose bytes all have the same class: ((operation * 5 + logarithm of the width) * 8 + class).
+ * IN_SITU_INPUT instead counts all loads and atomic operations of a width: those in no other class read input. */
 #define IN_SITU_THREADS 0
 /* By operation: inactive lanes in access groups; accesses of other widths, and their bytes. */
 #define IN_SITU_MISSING 120
@@ -77,7 +79,7 @@ struct InSituFunction {
 #define IN_SITU_NOT_SPLIT 141       /* words that were not split for lack of room for entries */
 #define IN_SITU_UNSHADOWED_LOADED 142 /* bytes without entries */
 #define IN_SITU_UNSHADOWED_STORED 143
-#define IN_SITU_WITHIN_LAUNCH 144 /* bytes loaded, except by atomic operations, that another CTA had stored in the launch */
+#define IN_SITU_WITHIN_LAUNCH 144 /* bytes loaded, not by atomic operations, that another CTA stored in this launch */
 
 /* Operations. */
 #define IN_SITU_LOAD 0
@@ -91,7 +93,7 @@ struct InSituFunction {
 #define IN_SITU_UNINITIALISED 3
 #define IN_SITU_UNKNOWN 4
 #define IN_SITU_LOCAL 5
-#define IN_SITU_NONE 7              /* a store, or bytes of several classes */
+#define IN_SITU_NONE 7              /* a store, or bytes of multiple classes */
 
 /* A CTA, and a word from which it received bytes in a launch. */
 struct InSituReader {
@@ -99,7 +101,7 @@ struct InSituReader {
   uint64_t word; /* address / 4 */
 };
 
-/* The data that one block of CTAs received from another. A block is identified by its first CTA. An all-zero row is free. */
+/* Data that one block of CTAs received from another. A block's first CTA identifies it. An all-zero row is free. */
 struct InSituTransfer {
   uint64_t source;   /* launch << 38 | cta << 11 */
   uint64_t receiver; /* same format as `source` */
@@ -109,7 +111,7 @@ struct InSituTransfer {
   uint64_t unused;
 };
 
-/* The receiver CTA in rows for pairs of launches, whatever the source CTA. `count` is the number of bytes with multiple writers. */
+/* The receiver CTA in rows for pairs of launches, for any source CTA. `count` counts bytes with multiple writers. */
 #define IN_SITU_OF_LAUNCHES 0x7ffffff
 /* Likewise, but `bytes` counts bytes that may have been received before. */
 #define IN_SITU_PERHAPS_AGAIN 0x7fffffe
@@ -172,14 +174,14 @@ IN_SITU_FUNCTION int in_situ_is_past(struct InSituEntry e, uint64_t launch) {
   return in_situ_has_now(e) && (uint32_t)(e.now >> IN_SITU_LAUNCH_SHIFT) != (uint32_t)launch;
 }
 
-/* Returns whether a CTA other than that of `me` has written the entry in this launch. */
+/* Returns whether a CTA other than `me`'s has written the entry in this launch. */
 IN_SITU_FUNCTION int in_situ_is_of_another_cta(struct InSituEntry e, uint64_t me) {
   if (!in_situ_has_now(e) || (e.now ^ me) >> IN_SITU_LAUNCH_SHIFT != 0) return 0;
   return (e.now ^ me) >> IN_SITU_CTA_SHIFT != 0 || (e.before & IN_SITU_NOW_SEVERAL) != 0;
 }
 
-/* Returns the last writer before `launch`, in the format of `before` but with the marks of its bytes in bits 9-6 and its `several` bit in
- * bit 10. */
+/* Returns the last writer before `launch`, in the format of `before`, but with the marks of its bytes in bits 9-6 and
+ * its `several` bit in bit 10. */
 IN_SITU_FUNCTION uint64_t in_situ_source(struct InSituEntry e, uint64_t launch) {
   if (!in_situ_is_past(e, launch)) return e.before & ~0x3full;
   return (e.now >> IN_SITU_CTA_SHIFT) << IN_SITU_CTA_SHIFT | (e.before & IN_SITU_NOW_SEVERAL) << 9 |

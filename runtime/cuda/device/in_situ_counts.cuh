@@ -8,8 +8,8 @@
 namespace {
 
 // Returns the sum in which an access is counted.
-__device__ ALWAYS_INLINE uint64_t *threads_of(Me me, unsigned operation, unsigned width_log2, unsigned of_class) {
-  return me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + of_class;
+__device__ ALWAYS_INLINE uint64_t *threads_of(Me me, unsigned operation, unsigned width_log2, unsigned class_id) {
+  return me.sums() + IN_SITU_THREADS + (operation * IN_SITU_WIDTHS + width_log2) * 8 + class_id;
 }
 
 __device__ __attribute__((noinline)) bool is_left_out_by(const void *context, ulong64 launch) {
@@ -30,8 +30,8 @@ __device__ __attribute__((noinline)) void atomics_apart(const void *context, ulo
   if (!is_left_out(context, launch)) count_group(Me(context, launch), IN_SITU_ATOMIC);
 }
 
-// Counts an access group with inactive lanes, in its first active lane. Not inlined, since ptxas would otherwise read the
-// lane number even if no lane is inactive.
+// Counts an access group with inactive lanes, in its first active lane. Not inlined, since ptxas would otherwise read
+// the lane number even if no lane is inactive.
 __device__ __attribute__((noinline)) unsigned group_apart(unsigned mask) { return is_first_of(mask) ? 1u << 20 | __popc(mask) : 0; }
 
 // Adds a lane's counts for its warp: accesses by all lanes together, and access groups with inactive lanes.
@@ -82,14 +82,14 @@ __device__ __attribute__((noinline)) void add_classes(const void *context, ulong
   if (is_left_out(context, launch)) return;
   uint64_t *sums = sums_of(static_cast<const InSituContext *>(context), launch) + IN_SITU_THREADS + width_log2 * 8;
 #pragma unroll
-  for (unsigned of_class = 0; of_class < IN_SITU_NONE; ++of_class) {
-    if (of_class == IN_SITU_INPUT || of_class == IN_SITU_UNKNOWN || of_class > IN_SITU_LOCAL) continue;
-    const unsigned counted = by_class >> 8 * (code_of(of_class) - 1) & 0xff;
-    if (counted != 0) add(sums + of_class, counted);
+  for (unsigned class_id = 0; class_id < IN_SITU_NONE; ++class_id) {
+    if (class_id == IN_SITU_INPUT || class_id == IN_SITU_UNKNOWN || class_id > IN_SITU_LOCAL) continue;
+    const unsigned counted = by_class >> 8 * (code_of(class_id) - 1) & 0xff;
+    if (counted != 0) add(sums + class_id, counted);
   }
 }
 
-template <unsigned width_log2> __device__ ALWAYS_INLINE void hand_over(const void *context, ulong64 launch, InSituFunction *function) {
+template <unsigned width_log2> __device__ ALWAYS_INLINE void flush_counts(const void *context, ulong64 launch, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
   if (counted.by_class != 0) add_classes(context, launch, width_log2, counted.by_class);
   if ((counted.loads | counted.loads_apart) != 0)

@@ -5,7 +5,7 @@
 #include "in_situ.h"
 
 #if !defined(SUPERSTEP_ON_HOST) && __CUDA_ARCH__ < 900
-#error "the in-situ protocol exchanges 16 bytes at once, which requires sm_90; build for sm_90 or newer (--gpu-arch)"
+#error "the in-situ protocol requires atomic 16-byte exchanges, which sm_90 introduced; build for sm_90 or newer (--gpu-arch)"
 #endif
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
@@ -15,7 +15,8 @@ namespace {
 typedef InSituEntry Entry;
 typedef unsigned long long ulong64;
 
-// A test runs the rules below on the host, with its own versions of these functions (src/recorder/in_situ/tests/on_host.cpp).
+// A test (src/recorder/in_situ/tests/on_host.cpp) runs the rules below on the host, with its own versions of these
+// functions.
 #ifndef SUPERSTEP_ON_HOST
 __device__ inline unsigned lane_number() {
   unsigned lane;
@@ -36,8 +37,8 @@ __device__ inline Entry load(const void *place) {
   return e;
 }
 
-// May load from the L1 cache. Suitable for words that only exchanges change and to which a launch only adds bits: a stale
-// value merely costs a failed exchange.
+// Can load from the L1 cache. Suitable for words that only exchanges change and to which a launch only adds bits: a
+// stale value merely causes a failed exchange.
 __device__ inline Entry load_cached(const void *place) {
   Entry e;
   asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
@@ -101,8 +102,8 @@ __device__ inline void store_claim(void *place, uint64_t row) {
 
 __device__ inline Entry exchange(void *place, Entry old, Entry next) { EXCHANGE("relaxed"); }
 
-// Like `exchange`, for a `next` that points to memory that the thread has just written. Used instead of a fence because, in
-// a module with a fence, ptxas would make each of the program's atomic operations wait for its unused result.
+// Like `exchange`, for a `next` that points to memory that the thread has just written. Used instead of a fence, since
+// in a module with a fence, ptxas would make each of the program's atomic operations wait for its unused result.
 __device__ inline Entry exchange_released(void *place, Entry old, Entry next) { EXCHANGE("release"); }
 
 // Shifts bits to the left; the result is 0 for a shift by more than 31.
@@ -126,8 +127,8 @@ __device__ inline void add(uint64_t *word, uint64_t value) {
 
 __device__ ALWAYS_INLINE bool is_first_of(unsigned mask) { return lane_number() == (unsigned)__ffs(mask) - 1; }
 
-// Adds a number to a word; both are the same for all lanes. Lanes that are active together make a single addition, since the
-// GPU does 64-bit additions to the same address lane by lane.
+// Adds a number to a word; both are the same for all lanes. Lanes that are active together perform a single addition,
+// since the GPU performs 64-bit additions to the same address lane by lane.
 __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
   const unsigned mask = __activemask();
   if (is_first_of(mask)) add(word, (uint64_t)value * __popc(mask));
@@ -135,9 +136,9 @@ __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
 
 __device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
 
-// Hides a function that is rarely called. ptxas cannot follow the pointer, so the callee saves the registers that it needs; otherwise, ptxas
-// would keep registers free for it in each kernel.
-template <class F> __device__ ALWAYS_INLINE F *seldom(F *function) {
+// Hides a function that is rarely called. ptxas cannot follow the pointer, so the callee saves the registers that it
+// needs; otherwise, ptxas would keep registers free for it in each kernel.
+template <class F> __device__ ALWAYS_INLINE F *out_of_line(F *function) {
   F *volatile hidden = function;
   return hidden;
 }
@@ -163,7 +164,8 @@ struct Me {
   uint64_t now;
 
   __device__ ALWAYS_INLINE Me(const InSituContext *context, ulong64 parameter, uint64_t now) : context(context), parameter(parameter), now(now) {}
-  __device__ ALWAYS_INLINE Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)), parameter(parameter) {
+  __device__ ALWAYS_INLINE Me(const void *raw_context, ulong64 parameter)
+      : context(static_cast<const InSituContext *>(raw_context)), parameter(parameter) {
     const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     now = parameter << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta_number() << IN_SITU_CTA_SHIFT | thread;
   }
@@ -172,7 +174,7 @@ struct Me {
   __device__ uint64_t *sums() const { return sums_of(context, parameter); }
 };
 
-// Returns the address of the launch number for an address's line.
+// Returns the address of the launch number of the line that contains `address`.
 __device__ ALWAYS_INLINE uint64_t line_place(uint64_t lines, uint64_t address) {
   return lines + ((unsigned)address >> IN_SITU_LINE_SHIFT & ((1u << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)) - 1)) * 4;
 }
@@ -182,8 +184,8 @@ __device__ ALWAYS_INLINE Entry *entry_in(const InSituBlock *block, uint64_t addr
   return reinterpret_cast<Entry *>(constant(&block->shadow)) + ((unsigned)address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
 }
 
-// Returns the shadow entry of the word at `address`, or null if there is none. For a store, first records this launch for
-// the line, so that the thread's own loads do not miss it.
+// Returns the shadow entry of the word at `address`, or null if there is none. For a store, first records this launch
+// for the line, so that the thread's own loads do not miss it.
 __device__ inline Entry *entry_of(Me me, uint64_t address, bool stores) {
   const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
   const InSituContext *context = me.context;
@@ -214,7 +216,7 @@ __device__ ALWAYS_INLINE unsigned class_of(Me me, Entry e) {
   return IN_SITU_COMMUNICATED;
 }
 
-// Counts `bytes` bytes that a thread loads, if another CTA has stored them in the launch.
+// Counts `bytes` bytes that a thread loads, if another CTA has stored them in this launch.
 __device__ ALWAYS_INLINE void count_within_launch(Me me, Entry e, unsigned bytes) {
   if (__builtin_expect(in_situ_is_of_another_cta(e, me.now), 0)) add(me.sums() + IN_SITU_WITHIN_LAUNCH, bytes);
 }

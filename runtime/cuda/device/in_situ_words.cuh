@@ -1,5 +1,5 @@
-// The effects of an access on a word: marks, rows in the set of received words and in the table of transfers, writers, and
-// per-byte entries.
+// The effects of an access on a word: marks, rows in the set of received words and in the table of transfers, writers,
+// and per-byte entries.
 #ifndef SUPERSTEP_IN_SITU_WORDS_CUH
 #define SUPERSTEP_IN_SITU_WORDS_CUH
 
@@ -26,10 +26,11 @@ __device__ ALWAYS_INLINE void add_to_row(InSituTransfer *row, Received what) {
   if (what.stored != 0) add(&row->stored, what.stored);
 }
 
-// Returns the first place to look in the table of transfers for the row of a source and a receiver.
+// Returns the hash of a source and a receiver, which is the first place to look for their row in the table of
+// transfers.
 __device__ ALWAYS_INLINE unsigned transfer_hash(uint64_t source, uint64_t receiver) {
-  const unsigned of_source = (unsigned)(source >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(source >> IN_SITU_LAUNCH_SHIFT);
-  return mixed(of_source ^ (unsigned)(receiver >> IN_SITU_CTA_SHIFT) * 0x85ebca77u);
+  const unsigned source_hash = (unsigned)(source >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(source >> IN_SITU_LAUNCH_SHIFT);
+  return mixed(source_hash ^ (unsigned)(receiver >> IN_SITU_CTA_SHIFT) * 0x85ebca77u);
 }
 
 __device__ ALWAYS_INLINE InSituTransfer *transfer_at(const InSituContext *context, unsigned hash) {
@@ -59,14 +60,14 @@ __device__ ALWAYS_INLINE unsigned reader_hash(uint64_t me, uint64_t word) {
   return mixed((unsigned)(me >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(word >> 5) * 0x85ebca77u);
 }
 
-// The number of places for the first tries. It is small so that the part of the set that launches usually need stays in the
-// L2 cache.
+// The number of places for the first tries. It is small so that the part of the set that a launch usually needs stays
+// in the L2 cache.
 #define NEAR_PLACES ((64u << 20) / sizeof(InSituReader))
 #define NEAR_TRIES 3
 
-// Returns the next row to try for a word in the set of received words. Neighbouring words have neighbouring rows. The first
-// tries use near places, which may all be taken in large launches; later tries are scattered, since even steps could remain
-// among the near places.
+// Returns the next row to try for a word in the set of received words. Neighbouring words have neighbouring rows. The
+// first tries use near places, all of which may be taken in large launches; later tries are scattered, since steps
+// alone might not leave the near places.
 __device__ ALWAYS_INLINE uint64_t reader_place(unsigned hash, unsigned word, unsigned tries, uint64_t mask) {
   const unsigned next = hash + tries * (hash >> 7 | 1);
   const uint64_t group = tries < NEAR_TRIES ? next & (NEAR_PLACES / 32 - 1) : mixed(next);
@@ -78,7 +79,7 @@ __device__ ALWAYS_INLINE InSituReader *reader_at(const InSituContext *context, u
 }
 
 // Returns which of the received bytes the CTA had not received before in this launch, or -1 if this is unknown.
-__device__ inline int first_here(const InSituContext *context, uint64_t me, uint64_t word, unsigned bytes) {
+__device__ inline int newly_received(const InSituContext *context, uint64_t me, uint64_t word, unsigned bytes) {
   const uint64_t launch = me >> IN_SITU_LAUNCH_SHIFT, cta = me & ~(uint64_t)0x7ff;
   const unsigned hash = reader_hash(me, word);
   for (unsigned tries = 0; tries < ROWS_TRIED; ++tries) {
@@ -86,7 +87,7 @@ __device__ inline int first_here(const InSituContext *context, uint64_t me, uint
     Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == cta;
-      // Launches run one after another, so all others have ended.
+      // Launches run in sequence, so all others have ended.
       if (!is_mine && was.before >> IN_SITU_LAUNCH_SHIFT == launch) break;
       const unsigned known = is_mine ? (unsigned)was.before & 0xf : 0;
       if ((bytes & ~known) == 0) return 0;
@@ -114,8 +115,8 @@ __device__ ALWAYS_INLINE uint64_t begin_mark(Entry *place, bool is_past, unsigne
   return set_bits(place, (uint64_t)marks << in_situ_read_shift(is_past));
 }
 
-// Evaluates a mark. Returns the bytes that were not yet marked, or one of the values above. `before` and `is_past` may be
-// stale.
+// Evaluates a mark. Returns the bytes that were not yet marked, or one of the values above. `before` and `is_past` may
+// be stale.
 __device__ ALWAYS_INLINE int end_mark(uint64_t was, uint64_t before, bool is_past, unsigned marks) {
   if (was == IN_SITU_IS_SPLIT) return IS_IN_PARTS;
   if (is_past && (was ^ before) >> IN_SITU_CTA_SHIFT != 0) return IS_MOVED;
@@ -126,9 +127,9 @@ __device__ ALWAYS_INLINE int mark_entry(Entry *place, uint64_t before, bool is_p
   return end_mark(begin_mark(place, is_past, marks), before, is_past, marks);
 }
 
-// Removes marks from bytes that the launch has written; the marks are not used before it ends. Returns false if the word is
-// split.
-__device__ inline bool takes_away(Entry *place, unsigned marks) {
+// Removes marks from bytes that the launch has written; the marks are not used before it ends. Returns false if the
+// word is split.
+__device__ inline bool try_remove_marks(Entry *place, unsigned marks) {
   for (Entry e = load(place); !is_split(e);) {
     const Entry was = exchange(place, e, {e.before & ~((uint64_t)marks << in_situ_read_shift(true)), e.now});
     if (equal(was, e)) return true;
@@ -137,22 +138,23 @@ __device__ inline bool takes_away(Entry *place, unsigned marks) {
   return false;
 }
 
-__device__ inline void take_away(Me me, Entry *place, unsigned marks) {
-  if (takes_away(place, marks)) return;
+__device__ inline void remove_marks(Me me, Entry *place, unsigned marks) {
+  if (try_remove_marks(place, marks)) return;
   Entry *parts = bytes_of(me, load(place));
   for (unsigned byte = 0; byte < 4; ++byte)
-    if (marks >> byte & 1) takes_away(parts + byte, 1);
+    if (marks >> byte & 1) try_remove_marks(parts + byte, 1);
 }
 
-// Marks bytes of an entry, even if it changes in the meantime. Returns those that were not yet marked, or IS_IN_PARTS.
+// Marks bytes of an entry, even if it changes in the meantime. Returns the bytes that were not yet marked, or
+// IS_IN_PARTS.
 __device__ inline int mark_in_full(Me me, Entry *place, uint64_t before, bool is_past, unsigned marks, int stored) {
   if (stored == NOT_KNOWN) stored = mark_entry(place, before, is_past, marks);
   if (stored != IS_MOVED) return stored;
-  take_away(me, place, marks);
+  remove_marks(me, place, marks);
   return mark_entry(place, before, false, marks);
 }
 
-// Marks bytes of a split word. Returns the number of those that were not yet marked.
+// Marks bytes of a split word. Returns how many were not yet marked.
 __device__ inline unsigned mark_parts(Me me, Entry *place, unsigned marks) {
   Entry *parts = bytes_of(me, load(place));
   unsigned count = 0;
@@ -173,8 +175,8 @@ __device__ ALWAYS_INLINE unsigned how_of(Me me, Entry e, unsigned bytes, unsigne
 }
 
 // Counts communicated bytes of a word: those read for the first time (`stored`) and those received (`found`), if known.
-// Returns whether it is known which bytes were received before. Bytes with multiple writers, and bytes that may have been
-// received before, are counted only per launch.
+// Returns whether it is known which bytes were received before. Bytes with multiple writers, and bytes that may have
+// been received before, are counted only per launch.
 __device__ __attribute__((noinline)) bool communicated_in_full(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
                                                                uint64_t before, uint64_t source, uint64_t word, unsigned how, int stored,
                                                                int found) {
@@ -182,7 +184,7 @@ __device__ __attribute__((noinline)) bool communicated_in_full(const InSituConte
   const unsigned bytes = how & 0xf, marks = how >> 4 & 0xf;
   stored = mark_in_full(me, place, before, how & IS_PAST, marks, stored);
   const unsigned read_first = stored == IS_IN_PARTS ? mark_parts(me, place, marks) : __popc((unsigned)stored);
-  if (found == NOT_KNOWN) found = first_here(context, now, word, bytes);
+  if (found == NOT_KNOWN) found = newly_received(context, now, word, bytes);
   const bool is_full = found < 0;
   const unsigned first = is_full ? 0 : __popc((unsigned)found);
   uint64_t bits = constant(&context->block_bits), from = source & bits, to = now & bits;
@@ -198,10 +200,10 @@ __device__ __attribute__((noinline)) bool communicated_in_full(const InSituConte
   return !is_full;
 }
 
-__device__ ALWAYS_INLINE int both(int first, int next) { return (int)((unsigned)first << 16 | ((unsigned)next & 0xffff)); }
+__device__ ALWAYS_INLINE int pack_halves(int first, int next) { return (int)((unsigned)first << 16 | ((unsigned)next & 0xffff)); }
 
-// Like `communicated_in_full`, for two words: the first is in the lower half of `how`, and in the upper halves of `stored`
-// and `found`.
+// Like `communicated_in_full`, for two words: the first is in the lower half of `how`, and in the upper halves of
+// `stored` and `found`.
 __device__ __attribute__((noinline)) unsigned communicated_pair_in_full(const InSituContext *context, ulong64 parameter, uint64_t now,
                                                                         Entry *place, uint64_t before, uint64_t next_before, uint64_t source,
                                                                         uint64_t word, unsigned how, int stored, int found) {
@@ -211,8 +213,8 @@ __device__ __attribute__((noinline)) unsigned communicated_pair_in_full(const In
   return first | next << 1;
 }
 
-// Like `communicated_in_full`, for consecutive words from the same source about which nothing is known yet. Returns a bit
-// for each word.
+// Like `communicated_in_full`, for consecutive words from the same source about which nothing is known yet. Returns a
+// bit for each word.
 template <unsigned words>
 __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
                                                            uint64_t before, uint64_t next_before, uint64_t source, uint64_t word,
@@ -224,7 +226,7 @@ __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *
   for (unsigned i = 0; i < words; ++i) received[i] = load_cached(reader + i);
   const uint64_t bits = constant(&context->block_bits), from = source & bits, to = now & bits;
   InSituTransfer *row = transfer_at(context, transfer_hash(from, to));
-  const Entry of_row = load(row);
+  const Entry row_key = load(row);
   uint64_t was[words];
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) {
@@ -242,7 +244,7 @@ __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *
     found[i] = is_free ? (int)bytes : is_mine && (bytes & ~(unsigned)received[i].before) == 0 ? 0 : NOT_KNOWN;
     if (is_free) in_place[i] = exchange(reader + i, received[i], {cta | bytes, word + i});
   }
-  bool is_usual = of_row.before == from && of_row.now == to && !(source & IN_SITU_BEFORE_SEVERAL);
+  bool is_usual = row_key.before == from && row_key.now == to && !(source & IN_SITU_BEFORE_SEVERAL);
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) {
     const unsigned marks = (i == 0 ? how : next_how) >> 4 & 0xf;
@@ -261,13 +263,13 @@ __device__ __attribute__((noinline)) unsigned communicated(const InSituContext *
     add_to_row(row, what);
     return ~0u;
   }
-  if (words == 1) return seldom(communicated_in_full)(context, parameter, now, place, before, source, word, how, stored[0], found[0]);
-  return seldom(communicated_pair_in_full)(context, parameter, now, place, before, next_before, source, word, how | next_how << 16,
-                                           both(stored[0], stored[words - 1]), both(found[0], found[words - 1]));
+  if (words == 1) return out_of_line(communicated_in_full)(context, parameter, now, place, before, source, word, how, stored[0], found[0]);
+  return out_of_line(communicated_pair_in_full)(context, parameter, now, place, before, next_before, source, word, how | next_how << 16,
+                                           pack_halves(stored[0], stored[words - 1]), pack_halves(found[0], found[words - 1]));
 }
 
-// Records a write of `bytes` bytes in an entry that is not split. If the entry has been split in the meantime, sets `e` to
-// the split marker.
+// Records a write of `bytes` bytes in an entry that is not split. If the entry has been split in the meantime, sets `e`
+// to the split marker.
 __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes, bool plain) {
   while (!is_split(*e)) {
     const Entry next = in_situ_written(*e, me.now, plain);
@@ -275,9 +277,9 @@ __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes
     const Entry was = exchange(place, *e, next);
     if (equal(was, *e)) {
       const bool is_new = e->now >> IN_SITU_LAUNCH_SHIFT != me.launch();
-      const bool several = next.before & IN_SITU_NOW_SEVERAL, had = !is_new && e->before & IN_SITU_NOW_SEVERAL;
-      if (several && !had) add(me.sums() + IN_SITU_SEVERAL_WRITERS, bytes);
-      const bool racing = several && next.now & IN_SITU_PLAIN, raced = had && e->now & IN_SITU_PLAIN;
+      const bool multiple = next.before & IN_SITU_NOW_SEVERAL, had_multiple = !is_new && e->before & IN_SITU_NOW_SEVERAL;
+      if (multiple && !had_multiple) add(me.sums() + IN_SITU_SEVERAL_WRITERS, bytes);
+      const bool racing = multiple && next.now & IN_SITU_PLAIN, raced = had_multiple && e->now & IN_SITU_PLAIN;
       if (racing && !raced) add(me.sums() + IN_SITU_RACING, bytes);
       return;
     }
@@ -317,7 +319,7 @@ template <unsigned words> __device__ ALWAYS_INLINE void write(Me me, Entry *plac
     if (((entries[i].now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || entries[i].now & IN_SITU_PLAIN)) continue;
     // The same holds once multiple threads have changed the word by atomic operations.
     if (!plain && !is_split(entries[i]) && equal(in_situ_written(entries[i], me.now, plain), entries[i])) continue;
-    seldom(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, bytes, plain);
+    out_of_line(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, bytes, plain);
   }
 }
 

@@ -1,5 +1,5 @@
-// The handler for a counting run, which has the same sites as a trace but only counts the threads that executed each of
-// them.
+// The handler for a counting run, which has the same sites as a trace but only counts the threads that executed each
+// site.
 
 #include "context.h"
 #include "selection.h"

@@ -1,9 +1,9 @@
-// The handler for the `in-situ` protocol. Classifies each access by the shadow of its memory and counts it. Nothing is
-// recorded. docs/capture/in-situ.md has the rules, and in_situ.h those for an entry.
+// The handler for the `in-situ` protocol. Classifies each access using the shadow of its memory, and counts it instead
+// of recording it. docs/capture/in-situ.md describes the rules, and in_situ.h contains the rules for entries.
 //
 // Lanes do not exchange data: if a warp has diverged, `__match_any_sync` and similar functions wait, take as long as an
-// atomic operation if the values differ, and serialise groups of lanes. ptxas also leaves a kernel fewer registers if it
-// calls such functions.
+// atomic operation if the values differ, and serialise groups of lanes. ptxas also leaves a kernel fewer registers if
+// it calls such functions.
 
 #include "in_situ_counts.cuh"
 #include "in_situ_words.cuh"
@@ -67,13 +67,13 @@ __device__ __attribute__((noinline)) void each_byte(const InSituContext *context
 }
 
 __device__ ALWAYS_INLINE void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
-  seldom(each_byte)(me.context, me.parameter, operation, address, width_bytes);
+  out_of_line(each_byte)(me.context, me.parameter, operation, address, width_bytes);
 }
 
-// The result of the first look at an access. The look is not repeated, although words may be split later.
+// The result of examining an access, which is done only once, although words may be split later.
 struct Look {
-  bool is_simple; // unsplit words of the same class, accessed whole or by a load from one of them; or a byte
-  unsigned words, of_class;
+  bool is_simple; // unsplit words of the same class, accessed in full, or in part by a load; or a byte
+  unsigned words, class_id;
   unsigned bytes, marks; // accessed bytes of each word; their marks in the entry
   Entry *place;
   Entry entries[4];
@@ -85,7 +85,7 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
   found.words = width_bytes >= 4 ? width_bytes / 4 : 1;
   found.bytes = width_bytes >= 4 ? 0xf : ((1u << width_bytes) - 1) << (address & 3);
   found.marks = found.bytes;
-  found.of_class = IN_SITU_NONE;
+  found.class_id = IN_SITU_NONE;
   found.is_simple = false;
   if ((width_bytes == 2 && operation != IN_SITU_LOAD) || (address & (width_bytes - 1)) != 0) return found;
   found.place = entry_of(me, address, operation != IN_SITU_LOAD);
@@ -107,11 +107,11 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
   for (unsigned i = 0; i < 4; ++i)
     if (i < found.words) is_simple = is_simple && !is_split(found.entries[i]);
   if (is_simple && operation != IN_SITU_STORE) {
-    const unsigned of_class = class_of(me, found.entries[0]);
+    const unsigned class_id = class_of(me, found.entries[0]);
 #pragma unroll
     for (unsigned i = 1; i < 4; ++i)
-      if (i < found.words) is_simple = is_simple && class_of(me, found.entries[i]) == of_class;
-    if (is_simple) found.of_class = of_class;
+      if (i < found.words) is_simple = is_simple && class_of(me, found.entries[i]) == class_id;
+    if (is_simple) found.class_id = class_id;
   }
   found.is_simple = is_simple;
   return found;
@@ -119,22 +119,22 @@ __device__ inline Look look(Me me, unsigned operation, uint64_t address, unsigne
 
 // Returns the class of consecutive words, or IN_SITU_NONE if one is split or the classes differ.
 template <unsigned words> __device__ ALWAYS_INLINE unsigned class_of_all(Me me, const Entry *entries) {
-  unsigned of_class = IN_SITU_NONE;
+  unsigned class_id = IN_SITU_NONE;
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) {
-    const unsigned of_word = is_split(entries[i]) ? IN_SITU_NONE : class_of(me, entries[i]);
-    if (i == 0) of_class = of_word;
-    else if (of_word != of_class) of_class = IN_SITU_NONE;
+    const unsigned word_class = is_split(entries[i]) ? IN_SITU_NONE : class_of(me, entries[i]);
+    if (i == 0) class_id = word_class;
+    else if (word_class != class_id) class_id = IN_SITU_NONE;
   }
-  return of_class;
+  return class_id;
 }
 
-// Handles consecutive words of the same class that are read by a load, or by an atomic operation, which many threads often
-// perform on the same address.
+// Handles consecutive words of the same class that are read by a load, or by an atomic operation, which many threads
+// often perform on the same address.
 template <unsigned words, bool is_atomic>
-__device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned of_class, unsigned bytes,
+__device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned class_id, unsigned bytes,
                                          unsigned marks, bool counts) {
-  if (of_class != IN_SITU_LOCAL) {
+  if (class_id != IN_SITU_LOCAL) {
 #pragma unroll
     for (unsigned i = 0; i < words; ++i)
       if (is_perhaps_local(me, entries[i])) {
@@ -143,10 +143,10 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
       }
   }
   // After an atomic operation on input, the entry still says that it is input.
-  if (of_class > IN_SITU_INPUT || (is_atomic && of_class == IN_SITU_INPUT)) return;
+  if (class_id > IN_SITU_INPUT || (is_atomic && class_id == IN_SITU_INPUT)) return;
   const Known known(me, address);
   unsigned knows = (1u << words) - 1;
-  if (of_class == IN_SITU_COMMUNICATED) {
+  if (class_id == IN_SITU_COMMUNICATED) {
     if (bytes == 0xf) knows = claimed<words>(me, known);
     const uint64_t word = address >> 2, source = in_situ_source(entries[0], me.launch());
     const unsigned how = how_of(me, entries[0], bytes, marks, counts);
@@ -167,7 +167,7 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
   }
 #pragma unroll
   for (unsigned i = 0; i < words; ++i)
-    if (knows >> i & 1) keep_known(known, i, bytes, code_of(of_class));
+    if (knows >> i & 1) keep_known(known, i, bytes, code_of(class_id));
 }
 
 // Handles an access whose lanes are counted one by one.
@@ -180,7 +180,7 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
   }
   const Look found = look(me, operation, address, width_bytes);
   if (operation != IN_SITU_STORE) add(threads_of(me, operation, width_log2, IN_SITU_INPUT), 1);
-  if (found.of_class != IN_SITU_INPUT) add(threads_of(me, operation, width_log2, found.of_class), 1);
+  if (found.class_id != IN_SITU_INPUT) add(threads_of(me, operation, width_log2, found.class_id), 1);
   if (!found.is_simple) return access_bytes(me, operation, address, width_bytes);
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
@@ -188,37 +188,37 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
     const Entry *e = &found.entries[i];
     const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
     if (operation == IN_SITU_LOAD) count_within_launch(me, *e, __popc(found.bytes));
-    if (operation != IN_SITU_STORE) load_words<1, false>(me, found.place + i, e, word, found.of_class, found.bytes, found.marks, i == 0);
+    if (operation != IN_SITU_STORE) load_words<1, false>(me, found.place + i, e, word, found.class_id, found.bytes, found.marks, i == 0);
     if (operation != IN_SITU_LOAD) write<1>(me, found.place + i, e, found.bytes == 0xf ? 4 : 1, operation == IN_SITU_STORE);
   }
 }
 
-// Handles a load from a line to which this launch has stored. Returns the code of the class to count it as, or 0 if it needs
-// a closer look.
+// Handles a load from a line to which this launch has stored. Returns the code of the class to count it as, or 0 if it
+// must be examined further.
 template <unsigned width_bytes>
-__device__ __attribute__((noinline)) unsigned load_where_stored(const void *context, uint64_t of_block, ulong64 launch, uint64_t known,
-                                                                uint64_t of_cta, uint64_t address) {
+__device__ __attribute__((noinline)) unsigned load_where_stored(const void *context, uint64_t block_address, ulong64 launch, uint64_t known,
+                                                                uint64_t cta_row, uint64_t address) {
   const Me me(context, launch);
-  const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
-  unsigned code = 0, of_others = 0;
+  const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(block_address), address);
+  unsigned code = 0, other_cta_words = 0;
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
     if (i != 0 && 4 * i >= width_bytes) break;
     const Entry e = load(place + i);
-    unsigned of_word = 0;
-    if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) of_word = code_of(IN_SITU_LOCAL);
+    unsigned word_code = 0;
+    if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) word_code = code_of(IN_SITU_LOCAL);
     else if (is_split(e) || is_perhaps_local(me, e)) return 0;
-    else if (in_situ_is_past(e, me.launch())) of_word = 0;
-    else if (e.before >> 6 == 0) of_word = code_of(IN_SITU_INPUT);
-    else if (e.before >> 6 == IN_SITU_UNWRITTEN >> 6) of_word = code_of(IN_SITU_UNINITIALISED);
-    if (i == 0) code = of_word;
-    else if (of_word != code) return 0;
-    of_others += in_situ_is_of_another_cta(e, me.now);
+    else if (in_situ_is_past(e, me.launch())) word_code = 0;
+    else if (e.before >> 6 == 0) word_code = code_of(IN_SITU_INPUT);
+    else if (e.before >> 6 == IN_SITU_UNWRITTEN >> 6) word_code = code_of(IN_SITU_UNINITIALISED);
+    if (i == 0) code = word_code;
+    else if (word_code != code) return 0;
+    other_cta_words += in_situ_is_of_another_cta(e, me.now);
   }
-  if (code == 0) code = known_class<width_bytes>(known, of_cta, address);
-  // A load with code 0 is looked at again.
-  if (__builtin_expect(of_others != 0, 0) && code != 0 && !is_left_out(context, launch))
-    add(me.sums() + IN_SITU_WITHIN_LAUNCH, of_others * (width_bytes < 4 ? width_bytes : 4));
+  if (code == 0) code = known_class<width_bytes>(known, cta_row, address);
+  // A load with code 0 is examined again.
+  if (__builtin_expect(other_cta_words != 0, 0) && code != 0 && !is_left_out(context, launch))
+    add(me.sums() + IN_SITU_WITHIN_LAUNCH, other_cta_words * (width_bytes < 4 ? width_bytes : 4));
   return code;
 }
 
@@ -229,20 +229,21 @@ __device__ __attribute__((noinline)) void load_bytes(const InSituContext *contex
   access_bytes(me, IN_SITU_LOAD, address, 1u << width_log2);
 }
 
-// Handles a load whose class is not yet known. `of_block` is 0 unless the load is simple. Returns the code of the class to
-// count it as, or 0 if it has already been counted.
+// Handles a load whose class is not yet known. `block_address` is 0 unless the load is simple. Returns the code of the
+// class to count it as, or 0 if it has already been counted.
 template <unsigned width_log2>
-__device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 launch, uint64_t of_block, uint64_t address) {
-  if (is_left_out(of, launch)) return 0;
-  const InSituContext *context = static_cast<const InSituContext *>(of);
+__device__ __attribute__((noinline)) unsigned load_unclassified(const void *raw_context, ulong64 launch, uint64_t block_address,
+                                                                uint64_t address) {
+  if (is_left_out(raw_context, launch)) return 0;
+  const InSituContext *context = static_cast<const InSituContext *>(raw_context);
   constexpr unsigned width_bytes = 1u << width_log2, words = width_bytes >= 4 ? width_bytes / 4 : 1;
   const Me me(context, launch);
   const unsigned bytes = width_bytes >= 4 ? 0xf : ((1u << width_bytes) - 1) << ((unsigned)address & 3);
-  unsigned marks = bytes, of_class = IN_SITU_NONE;
+  unsigned marks = bytes, class_id = IN_SITU_NONE;
   Entry *place = nullptr;
   Entry entries[words];
-  if (of_block != 0) {
-    place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
+  if (block_address != 0) {
+    place = entry_in(reinterpret_cast<const InSituBlock *>(block_address), address);
 #pragma unroll
     for (unsigned i = 0; i < words; ++i) entries[i] = load(place + i);
     if (width_bytes == 1 && is_split(entries[0])) {
@@ -250,9 +251,9 @@ __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 la
       entries[0] = load(place);
       marks = 1;
     }
-    of_class = class_of_all<words>(me, entries);
+    class_id = class_of_all<words>(me, entries);
   }
-  if (of_class == IN_SITU_NONE) {
+  if (class_id == IN_SITU_NONE) {
     load_bytes(context, launch, address, width_log2);
     return 0;
   }
@@ -261,9 +262,9 @@ __device__ __attribute__((noinline)) unsigned load_of(const void *of, ulong64 la
   constexpr unsigned step = words >= 2 ? 2 : 1;
 #pragma unroll
   for (unsigned i = 0; i < words; i += step)
-    load_words<step, false>(me, place + i, entries + i, (address & ~(uint64_t)3) + 4 * i, of_class, bytes, marks, i == 0);
-  if (of_class != IN_SITU_UNKNOWN) return code_of(of_class);
-  add(threads_of(me, IN_SITU_LOAD, width_log2, of_class), 1);
+    load_words<step, false>(me, place + i, entries + i, (address & ~(uint64_t)3) + 4 * i, class_id, bytes, marks, i == 0);
+  if (class_id != IN_SITU_UNKNOWN) return code_of(class_id);
+  add(threads_of(me, IN_SITU_LOAD, width_log2, class_id), 1);
   return 0;
 }
 
@@ -272,8 +273,8 @@ __device__ inline unsigned operation_of(unsigned site) {
   return code == 1 ? IN_SITU_LOAD : code == 2 ? IN_SITU_STORE : IN_SITU_ATOMIC;
 }
 
-// Each kind of access has a separate function. Inlined at every site, they would make up most of a kernel, and ptxas would
-// take minutes.
+// Each kind of access has a separate function. If they were inlined at every site, they would make up most of a kernel,
+// and ptxas would take minutes.
 template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_of(const void *context, ulong64 launch, uint64_t address) {
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
@@ -282,46 +283,47 @@ template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_
   write<(width_bytes >= 4 ? width_bytes / 4 : 1)>(me, found.place, found.entries, found.bytes == 0xf ? 4 : 1, true);
 }
 
-// Handles an atomic operation that is not simple or has a width other than 4 or 8, after its access group has been counted.
+// Handles an atomic operation that is not simple or has a width other than 4 or 8, after its access group has been
+// counted.
 __device__ __attribute__((noinline)) void atomic_of(const void *context, ulong64 launch, uint64_t address, unsigned width_bytes) {
   access(Me(context, launch), IN_SITU_ATOMIC, address, width_bytes);
 }
 
 // Returns whether an atomic operation leaves an entry unchanged: the thread was the first to write in this launch, or
-// multiple threads have written, from multiple CTAs if the first was in another CTA. Once true, this remains true until the
-// launch ends.
+// multiple threads have written, from multiple CTAs if the first was in another CTA. Once true, this remains true until
+// the launch ends.
 __device__ ALWAYS_INLINE bool is_settled(Me me, Entry e) {
   if ((e.now ^ me.now) >> IN_SITU_LAUNCH_SHIFT != 0) return false;
   return is_own(me, e) || (e.before & IN_SITU_SEVERAL_THREADS && ((e.now ^ me.now) >> IN_SITU_CTA_SHIFT == 0 || e.before & IN_SITU_NOW_SEVERAL));
 }
 
-// Handles an atomic operation that loads something other than input or changes entries. `of_block` is 0 unless the operation
-// is simple.
+// Handles an atomic operation that loads something other than input or changes entries. `block_address` is 0 unless the
+// operation is simple.
 template <unsigned width_log2>
-__device__ __attribute__((noinline)) void atomic_further(const void *context, ulong64 launch, uint64_t of_block, uint64_t address) {
+__device__ __attribute__((noinline)) void atomic_unsettled(const void *context, ulong64 launch, uint64_t block_address, uint64_t address) {
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
   constexpr unsigned words = 1u << width_log2 >> 2;
-  unsigned of_class = IN_SITU_NONE;
+  unsigned class_id = IN_SITU_NONE;
   Entry *place = nullptr;
   Entry entries[words];
-  if (of_block != 0) {
-    store_line(line_place(load_block(reinterpret_cast<const InSituBlock *>(of_block)).y, address), (unsigned)me.launch());
-    place = entry_in(reinterpret_cast<const InSituBlock *>(of_block), address);
+  if (block_address != 0) {
+    store_line(line_place(load_block(reinterpret_cast<const InSituBlock *>(block_address)).y, address), (unsigned)me.launch());
+    place = entry_in(reinterpret_cast<const InSituBlock *>(block_address), address);
 #pragma unroll
     for (unsigned i = 0; i < words; ++i) entries[i] = load(place + i);
-    of_class = class_of_all<words>(me, entries);
+    class_id = class_of_all<words>(me, entries);
   }
-  if (of_class == IN_SITU_NONE) return seldom(atomic_of)(context, launch, address, 4 * words);
+  if (class_id == IN_SITU_NONE) return out_of_line(atomic_of)(context, launch, address, 4 * words);
   add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_INPUT), 1);
-  if (of_class == IN_SITU_COMMUNICATED) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_COMMUNICATED), 1);
-  else if (of_class == IN_SITU_OWN) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_OWN), 1);
-  else if (of_class != IN_SITU_INPUT) add(threads_of(me, IN_SITU_ATOMIC, width_log2, of_class), 1);
-  load_words<words, true>(me, place, entries, address, of_class, 0xf, 0xf, true);
+  if (class_id == IN_SITU_COMMUNICATED) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_COMMUNICATED), 1);
+  else if (class_id == IN_SITU_OWN) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_OWN), 1);
+  else if (class_id != IN_SITU_INPUT) add(threads_of(me, IN_SITU_ATOMIC, width_log2, class_id), 1);
+  load_words<words, true>(me, place, entries, address, class_id, 0xf, 0xf, true);
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) {
     write_entry(me, place + i, entries + i, 4, false);
-    if (is_split(entries[i])) seldom(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, 4, false);
+    if (is_split(entries[i])) out_of_line(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, 4, false);
   }
 }
 
@@ -334,11 +336,11 @@ __device__ __attribute__((noinline)) void access_any(const void *context, ulong6
   access(me, operation, address, width_bytes);
 }
 
-// Handles a load from a line to which launch `stored_in` was the last to store. The line is in block `of_block` if the load
-// is simple.
+// Handles a load from a line to which launch `stored_in` was the last to store. The line is in block `block_address` if
+// the load is simple.
 template <unsigned width_log2>
-__device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, uint64_t address, InSituFunction *function, uint64_t of_block,
-                                           bool is_simple, unsigned stored_in) {
+__device__ ALWAYS_INLINE void load_from_stored_line(const void *context, ulong64 launch, uint64_t address, InSituFunction *function,
+                                                    uint64_t block_address, bool is_simple, unsigned stored_in) {
   constexpr unsigned width_bytes = 1u << width_log2;
   auto &counted = function->widths[width_log2];
   unsigned code = 0;
@@ -346,33 +348,33 @@ __device__ ALWAYS_INLINE void load_further(const void *context, ulong64 launch, 
     // If the current launch has stored to the line, this thread may have done so.
     const int present = (int)((unsigned)launch & ((1u << IN_SITU_LAUNCH_BITS) - 1));
     if (__builtin_expect((int)stored_in >= present, 0))
-      code = load_where_stored<width_bytes>(context, of_block, launch, function->known, function->row, address);
+      code = load_where_stored<width_bytes>(context, block_address, launch, function->known, function->row, address);
     else if (stored_in == ~0u) code = code_of(IN_SITU_UNINITIALISED);
     else code = known_class<width_bytes>(function->known, function->row, address);
   }
-  if (__builtin_expect(code == 0, 0)) code = load_of<width_log2>(context, launch, is_simple ? of_block : 0, address);
+  if (__builtin_expect(code == 0, 0)) code = load_unclassified<width_log2>(context, launch, is_simple ? block_address : 0, address);
   counted.by_class += shifted(1, 8 * code - 8);
   if (__builtin_expect((counted.by_class & 0x80808080) == 0, 1)) return;
   add_classes(context, launch, width_log2, counted.by_class);
   counted.by_class = 0;
 }
 
-// An address's place in the table of blocks, and the lines of that block. An access is simple if it is aligned and the block
-// has a shadow.
+// An address's place in the table of blocks, and the lines of that block. An access is simple if it is aligned and the
+// block has a shadow.
 struct Place {
-  uint64_t of_block, lines;
+  uint64_t block_address, lines;
   bool is_simple;
 };
 
 template <unsigned width_log2> __device__ ALWAYS_INLINE Place place_of(uint64_t address, const InSituFunction *function) {
   const unsigned number = (unsigned)(address >> IN_SITU_BLOCK_SHIFT);
-  const uint64_t of_block = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
-  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(of_block));
-  return {of_block, block.y, (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0};
+  const uint64_t block_address = function->blocks + (number & function->block_mask) * sizeof(InSituBlock);
+  const ulonglong2 block = load_block(reinterpret_cast<const InSituBlock *>(block_address));
+  return {block_address, block.y, (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0};
 }
 
-// Handles a load. Most loads are finished here, in lines that only the host has written, or one step later, from the CTA's
-// cache.
+// Handles a load. Most loads are completed here, because only the host has written their lines, or one step later,
+// using the CTA's cache.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   auto &counted = function->widths[width_log2];
@@ -380,7 +382,7 @@ __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint6
   const Place found = place_of<width_log2>(address, function);
   unsigned stored_in = ~0u;
   if (found.is_simple) stored_in = load_line(line_place(found.lines, address));
-  if (stored_in != 0) load_further<width_log2>(context, launch, address, function, found.of_block, found.is_simple, stored_in);
+  if (stored_in != 0) load_from_stored_line<width_log2>(context, launch, address, function, found.block_address, found.is_simple, stored_in);
 }
 
 template <unsigned width_log2>
@@ -390,19 +392,20 @@ __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint
   store_of<1u << width_log2>(context, launch, address);
 }
 
-// Handles an atomic operation. Most are finished here, on words that threads in the CTA access repeatedly.
+// Handles an atomic operation. Most of them are completed here: those on words that threads in the CTA access
+// repeatedly.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   if (__builtin_expect(__activemask() != 0xffffffffu, 0)) atomics_apart(context, launch);
   if (width_log2 < 2 || width_log2 > 3) {
-    if (!is_left_out(context, launch)) seldom(atomic_of)(context, launch, address, 1u << width_log2);
+    if (!is_left_out(context, launch)) out_of_line(atomic_of)(context, launch, address, 1u << width_log2);
     return;
   }
   const Me me(context, launch);
   auto &counted = function->widths[width_log2];
   const Place found = place_of<width_log2>(address, function);
   if (found.is_simple) {
-    const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(found.of_block), address);
+    const Entry *place = entry_in(reinterpret_cast<const InSituBlock *>(found.block_address), address);
     const Entry e = load_cached(place), next = width_log2 == 3 ? load_cached(place + 1) : e;
     const bool is_local = is_own(me, e);
     const bool is_input = (e.before | next.before) >> 6 == 0;
@@ -416,7 +419,7 @@ __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uin
       return;
     }
   }
-  atomic_further<width_log2>(context, launch, found.is_simple ? found.of_block : 0, address);
+  atomic_unsettled<width_log2>(context, launch, found.is_simple ? found.block_address : 0, address);
 }
 
 // Handles an access whose width is known at compile time.
@@ -449,8 +452,8 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
 static_assert(sizeof(InSituFunction) == 24 * sizeof(uint64_t), "the instrumenter reserves this size: OWN_WORDS in instrument/src/probe.rs");
 
 // Begins a function that contains accesses. `own` is the function's memory for counting them.
-extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *of, unsigned long long launch, void *own) {
-  const InSituContext *context = static_cast<const InSituContext *>(of);
+extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *raw_context, unsigned long long launch, void *own) {
+  const InSituContext *context = static_cast<const InSituContext *>(raw_context);
   InSituFunction *function = static_cast<InSituFunction *>(own);
   *function = {};
   function->row = row_of(cta_number(), launch);
@@ -467,9 +470,9 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
 // Adds a function's counts to the launch's sums when the function ends or may end.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(void *context, unsigned long long launch, void *own) {
   InSituFunction *function = static_cast<InSituFunction *>(own);
-  hand_over<0>(context, launch, function);
-  hand_over<1>(context, launch, function);
-  hand_over<2>(context, launch, function);
-  hand_over<3>(context, launch, function);
-  hand_over<4>(context, launch, function);
+  flush_counts<0>(context, launch, function);
+  flush_counts<1>(context, launch, function);
+  flush_counts<2>(context, launch, function);
+  flush_counts<3>(context, launch, function);
+  flush_counts<4>(context, launch, function);
 }

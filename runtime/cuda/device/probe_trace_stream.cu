@@ -1,6 +1,6 @@
-// The producer for the `stream` protocol. The lanes that are active together write a record into the ring of their SM. It
-// takes 16 or 32 bytes if their addresses form a run. Lanes whose record completes a piece of the ring copy the piece to the
-// host. docs/capture/correctness.md proves that no record is lost and no thread waits forever.
+// The producer for the `stream` protocol. The lanes that are active together write a record into the ring of their SM.
+// The record takes 16 or 32 bytes if the lanes' addresses form a run. Lanes whose record completes a piece of the ring
+// copy the piece to the host. docs/capture/correctness.md proves that no record is lost and no thread waits forever.
 
 #include "selection.h"
 #include "stream_drain.cuh"
@@ -21,8 +21,8 @@ __device__ inline unsigned sm_number() {
   return sm;
 }
 
-// Adds to the number of units written to a slot. Releases everything that this thread and those it synchronised with have
-// written.
+// Adds to the number of units written to a slot. Releases everything written by this thread and the threads that it has
+// synchronised with.
 __device__ inline void add_written(uint32_t *word, unsigned units) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(word), "r"(units) : "memory");
 }
@@ -33,8 +33,8 @@ __device__ inline unsigned load_written(const uint32_t *word) {
   return value;
 }
 
-// Waits until a piece whose last position is the caller's is completely written, then copies it to the host. Rarely called,
-// and so not inlined.
+// Waits until a piece, whose last position belongs to the caller, is completely written, then copies it to the host.
+// Rarely called, and therefore not inlined.
 __device__ __attribute__((noinline)) void drain(void *context, unsigned long long launch, unsigned ring, unsigned piece,
                                                 unsigned mask) {
   const unsigned rank = __popc(mask & ((1u << lane_number()) - 1));
@@ -45,7 +45,7 @@ __device__ __attribute__((noinline)) void drain(void *context, unsigned long lon
     while (load_written(written) != all) __nanosleep(100);
   }
   __threadfence(); // with the load above, makes everything that was written to the piece visible from here on
-  carry(context, launch, ring, piece, 1u << shape.piece_log2, mask, rank, __popc(mask));
+  copy_piece(context, launch, ring, piece, 1u << shape.piece_log2, mask, rank, __popc(mask));
   if (rank == 0) free_piece(ring_at(context, ring), piece);
   __syncwarp(mask);
 }
@@ -59,14 +59,14 @@ __device__ inline void wait_for_room(const StreamRing *control, unsigned piece, 
   } while (piece - (unsigned)load_relaxed(&control->window) >= slots);
 }
 
-// Writes the record for the lanes in `mask`, which all call this together with the same site and width.
+// Writes the record for the lanes in `mask`, all of which call this function together, with the same site and width.
 __device__ inline void write_group(void *context, unsigned long long launch, unsigned mask, unsigned site, uint64_t address,
                                    unsigned width_bytes) {
   const unsigned lane = lane_number();
   const unsigned leader = __ffs(mask) - 1;
   const Shape shape(launch);
 
-  // In a run, the distance from each lane to the next is the same. It is taken from two neighbours, and all lanes check it.
+  // In a run, the distance from each lane to the next is the same. Two neighbours determine it, and all lanes check it.
   const unsigned pairs = mask & mask >> 1;
   const unsigned first_lane = __ffs(pairs ? pairs : mask) - 1;
   const uint64_t base = __shfl_sync(mask, (unsigned long long)address, first_lane);
@@ -145,8 +145,8 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
   }
 }
 
-// Writes the records for lanes whose sites or widths differ, one for each combination. Not inlined: lanes that leave a loop
-// separately remain diverged, so later accesses that the program makes together would be recorded as multiple groups.
+// Writes the records for lanes whose sites or widths differ, one for each combination. Not inlined: lanes that leave a
+// loop separately remain diverged, so later accesses that they perform together would be recorded as multiple groups.
 __device__ __attribute__((noinline)) void write_groups(void *context, unsigned long long launch, unsigned mask,
                                                        unsigned site, uint64_t address, unsigned width_bytes) {
   for (;;) {

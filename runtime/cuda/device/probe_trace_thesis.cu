@@ -1,6 +1,7 @@
 // The thesis's warp-scope producer (figure 5.9): the lanes that are active together reserve positions in a bin with an
-// atomic addition, write a 24-byte record each, and acknowledge the records with another addition. docs/protocol-thesis.md
-// explains how this differs from the figure, and proves that no record is lost and no thread waits forever.
+// atomic addition, write a 24-byte record each, and acknowledge the records with another addition.
+// docs/protocol-thesis.md explains how this differs from the figure, and proves that no record is lost and no thread
+// waits forever.
 
 #include "context.h"
 #include "selection.h"
@@ -39,8 +40,8 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   // The launch number is not needed, since only one launch at a time uses a stream's bins.
   if (launch >> 62 && superstep_leaves_out(launch, trace->selection)) return;
 
-  // The lanes that execute this instruction together. They remain a group, whatever the scheduler does with the rest of the
-  // warp, since every `sync` below names them.
+  // The lanes that execute this instruction together. They remain a group, regardless of what the scheduler does with
+  // the rest of the warp, since every `sync` below names them.
   const unsigned mask = __activemask();
   const unsigned lane = lane_number();
   const unsigned leader = __ffs(mask) - 1;
@@ -59,15 +60,15 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   const unsigned long long position = first + rank;
   const unsigned long long end = first + group;
 
-  // Writes the records that fit into the bin's current window and acknowledges them. While any are left, waits for the host
-  // to move the window. Usually, all of them fit and this runs once.
+  // Writes the records that fit into the bin's current window and acknowledges them. While any are left, waits for the
+  // host to move the window. Usually, all of them fit, and this loop runs once.
   unsigned long long written = first;
   do {
     unsigned long long limit = 0;
     if (lane == leader) {
-      // Reads of the same word in host memory go over the bus one after another and take a microsecond or two each. Hundreds
-      // of warps that poll continuously would wait for each other and starve the host's copies. So the polling intervals
-      // grow over time, and with the number of windows that precede a warp's own.
+      // Reads of the same word in host memory cross the bus sequentially and take a microsecond or two each. Hundreds
+      // of warps that poll continuously would wait for each other and starve the host's copies. Therefore, the polling
+      // intervals grow over time, and with the number of windows that precede a warp's own.
       unsigned pause_ns = 1024;
       while ((limit = load_from_host(&bin->released) + bin_records) <= written) {
         const unsigned long long wait_ns = pause_ns * (1 + ((written - limit) >> trace->bin_records_log2));

@@ -1,5 +1,6 @@
-/* Selects which accesses of a launch to record or count. Bits 62 and 63 of a kernel's second trailing parameter say what has to be checked;
- * usually, both are 0. `superstep_takes_cta` is the C version of trace/src/selection/; a test compares the two. */
+/* Selects which accesses of a launch to record or count. Bits 62 and 63 of a kernel's second trailing parameter tell
+ * the kernel what to check; usually, both are 0. `superstep_takes_cta` is the C version of trace/src/selection/; a test
+ * compares the two. */
 #ifndef SUPERSTEP_SELECTION_H
 #define SUPERSTEP_SELECTION_H
 
@@ -8,7 +9,7 @@
 #define SUPERSTEP_LAUNCH_SKIPPED (1ull << 63)  /* records nothing of the launch */
 #define SUPERSTEP_LAUNCH_BY_CTA (1ull << 62)   /* records only CTAs in the selection */
 
-/* Grids of up to this size are recorded whole; from larger ones, at least about this many CTAs are. */
+/* Grids of up to this size are recorded in full; for larger grids, at least about this many CTAs are recorded. */
 #define SUPERSTEP_SAMPLE_AT_LEAST 8
 
 #ifdef __CUDA__
@@ -23,7 +24,7 @@ SUPERSTEP_ON_DEVICE static inline uint64_t superstep_mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
-/* `words`: seed; number of accepted hashes out of 2^32; number of ranges (0: all CTAs); first and last CTA of each range. */
+/* `words`: seed; accepted hashes out of 2^32; number of ranges (0: all CTAs); first and last CTA of each range. */
 SUPERSTEP_ON_DEVICE static inline int superstep_takes_cta(const uint64_t *words, uint64_t ctas, uint64_t cta) {
   const uint64_t ranges = words[2];
   int inside = ranges == 0;
@@ -31,7 +32,7 @@ SUPERSTEP_ON_DEVICE static inline int superstep_takes_cta(const uint64_t *words,
   if (!inside) return 0;
   if (ctas <= SUPERSTEP_SAMPLE_AT_LEAST) return 1;
   const uint64_t hash = superstep_mix(superstep_mix(words[0] ^ ctas) + cta) >> 32;
-  /* The second condition is hash < (AT_LEAST << 32) / ctas, without a division, which would cost every kernel registers. */
+  /* The second condition is hash < (AT_LEAST << 32) / ctas without a division, which would cost kernels registers. */
   return hash < words[1] || (hash + 1) * ctas <= (uint64_t)SUPERSTEP_SAMPLE_AT_LEAST << 32;
 }
 

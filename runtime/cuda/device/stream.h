@@ -1,9 +1,9 @@
-/* Rings in device memory that kernels write and the host reads in the `stream` protocol (src/recorder/stream/layout.rs mirrors this; a test
- * compares the two). docs/capture has the protocol (protocol.md) and its proof (correctness.md).
+/* Rings in device memory that kernels write and the host reads in the `stream` protocol (src/recorder/stream/layout.rs
+ * mirrors them; a test compares the two). docs/capture has the protocol (protocol.md) and its proof (correctness.md).
  *
- * The buffer of a CUDA stream is a contiguous range of device memory: a StreamHeader, a StreamRing for each ring, and the
- * rings' data. A kernel's first trailing parameter is the buffer's address. The second one holds the launch number and the
- * shape, so that writing a record reads only the ring. */
+ * The buffer of a CUDA stream is a contiguous range of device memory: a StreamHeader, a StreamRing for each ring, and
+ * the rings' data. A kernel's first trailing parameter is the buffer's address. The second one contains the launch
+ * number and the shape, so that writing a record reads only the ring. */
 #ifndef SUPERSTEP_STREAM_H
 #define SUPERSTEP_STREAM_H
 
@@ -27,8 +27,8 @@
 /* Maximum number of pieces in a ring: the number of counters in StreamRing, and of bits in its window. */
 #define STREAM_MAX_SLOTS 16
 
-/* A ring. Positions count units from 0 and only grow; position p is in unit p mod (slots * piece units). Piece q begins at position q *
- * piece units and is in slot q mod slots. `head`, `window` and `written` are in separate cache lines. */
+/* A ring. Positions count units from 0 and only grow; position p is in unit p mod (slots * piece units). Piece q begins
+ * at position q * piece units and is in slot q mod slots. `head`, `window` and `written` have separate cache lines. */
 struct StreamRing {
   uint64_t head;            /* positions below it are reserved for records */
   uint64_t pad0[15];
@@ -45,7 +45,7 @@ struct StreamHeader {
   uint64_t host_slots;      /* number of pieces per ring that fit in host memory, a power of two */
   uint64_t data;            /* host memory: rings x host_slots pieces */
   uint64_t ready;           /* host memory: rings x host_slots pairs: number of the piece + 1 | its valid units << 32; its launch */
-  uint64_t taken;           /* host memory: for each ring, the number of pieces that the host has read, 128 bytes apart */
+  uint64_t taken;           /* host memory: for each ring, 128 bytes apart, the number of pieces that the host has read */
   uint64_t ended;           /* host memory: number of launches that have ended and whose pieces have all been announced */
   uint64_t serial;          /* number of launches that have ended in this buffer, and so the 0-based number of the running one */
   uint64_t arrived;         /* CTAs of the flush kernel that have finished */
@@ -61,9 +61,9 @@ struct StreamHeader {
  *   word 2   long: bits 0-31 site, 32-63 mask
  *   word 3   long: bits 0-31 stride (signed), 32-63 width
  *
- * In a short record, all 32 lanes took part. The base is the address of the first lane whose next lane also took part, or else of the first
- * lane. A run's other addresses are base + stride * (lane - that lane). In other forms, the lanes' distances from the base follow in lane
- * order, padded to whole units. */
+ * In a short record, all 32 lanes took part. The base is the address of the first lane whose next lane also took part,
+ * or else of the first lane. A run's other addresses are base + stride * (lane - that lane). In other forms, the lanes'
+ * distances from the base follow in lane order, padded to whole units. */
 #define STREAM_FORM_RUN 1
 #define STREAM_FORM_OFFSETS_16 2    /* signed 16-bit distances */
 #define STREAM_FORM_OFFSETS_32 3

@@ -42,16 +42,16 @@ __device__ inline uint4 *data_at(void *context, const Shape &shape, unsigned rin
   return first + ((unsigned long long)ring << (shape.piece_log2 + shape.slots_log2));
 }
 
-// Copies the first `units` units of piece `piece` to the host. All lanes in `mask` call this together, each with its `rank`.
-// Everything that was written to the piece must be visible to the caller.
-__device__ inline void carry(void *context, unsigned long long launch, unsigned ring, unsigned piece, unsigned units,
+// Copies the first `units` units of piece `piece` to the host. All lanes in `mask` call this function together, each
+// with its `rank`. Everything that was written to the piece must be visible to the caller.
+__device__ inline void copy_piece(void *context, unsigned long long launch, unsigned ring, unsigned piece, unsigned units,
                              unsigned mask, unsigned rank, unsigned lanes) {
   const Shape shape(launch);
   const StreamHeader *header = static_cast<const StreamHeader *>(context);
   StreamRing *control = ring_at(context, ring);
   const unsigned host_slots = (unsigned)header->host_slots;
   if (rank == 0) {
-    // Waits for room on the host. Reading the host's counter goes over the bus, so the last value is cached, and one warp
+    // Waits for room on the host. Reads of the host's counter cross the bus, so the last value is cached, and one warp
     // per piece polls at growing intervals.
     unsigned pause_ns = 1000;
     while (piece - (unsigned)load_relaxed(&control->host_limit) >= host_slots) {
@@ -91,7 +91,7 @@ __device__ inline void carry(void *context, unsigned long long launch, unsigned 
   }
 }
 
-// Frees piece `piece` of a ring, so that its slot may be written again. Called by one thread.
+// Frees piece `piece` of a ring, so that its slot can be written again. Called by one thread.
 __device__ inline void free_piece(StreamRing *control, unsigned piece) {
   __threadfence();
   unsigned long long seen = load_relaxed(&control->window), next;

@@ -1,6 +1,6 @@
-// Runs after each traced kernel, with one warp per ring. Copies pieces that are not full to the host, begins new ones, and
-// tells the host that the launch has ended. stream_flush.ptx, which libsuperstep_cuda.so embeds and the driver loads, is
-// compiled from this file (tests/device_code.rs compares them).
+// Runs after each traced kernel, with one warp per ring. Copies pieces that are not full to the host, starts new
+// pieces, and tells the host that the launch has ended. stream_flush.ptx, which libsuperstep_cuda.so embeds and the
+// driver loads, is compiled from this file (tests/device_code.rs compares them).
 
 #include "stream_drain.cuh"
 
@@ -13,7 +13,7 @@ extern "C" __global__ void __superstep_stream_flush(void *context, unsigned long
   const unsigned used = (unsigned)head & ((1u << shape.piece_log2) - 1);
   if (used != 0) {
     const unsigned piece = (unsigned)(head >> shape.piece_log2);
-    carry(context, launch, ring, piece, used, 0xffffffffu, threadIdx.x, 32);
+    copy_piece(context, launch, ring, piece, used, 0xffffffffu, threadIdx.x, 32);
     if (threadIdx.x == 0) {
       const unsigned rest = (1u << shape.piece_log2) - used;
       control->head = head + rest;

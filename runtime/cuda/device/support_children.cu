@@ -45,7 +45,7 @@ static __device__ int add(const SuperstepChild &child) {
 
 __device__ void *__superstep_child_arguments(size_t alignment, size_t bytes) {
   SuperstepChildren *queue = __superstep_children;
-  // No argument needs a larger alignment than 16 bytes.
+  // No argument requires an alignment larger than 16 bytes.
   const uint64_t place = reserve(&queue->used_bytes, (bytes + 15) / 16 * 16);
   return place + bytes <= queue->capacity_bytes ? queue->bytes + place : nullptr;
 }

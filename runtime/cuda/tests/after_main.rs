@@ -10,7 +10,7 @@ const fn accesses_of(rounds: u64) -> u64 {
     rounds * 8 * 2 * 32
 }
 
-/// Three handlers launch: one before the library's own handler, two after the library's and the module's.
+/// Three handlers launch kernels: one before the library's own handler, two after those of the library and the module.
 #[test]
 fn launches_after_main_are_captured() {
     for probe in ["trace", "count"] {
@@ -22,7 +22,7 @@ fn launches_after_main_are_captured() {
         assert_eq!((summary.launches, summary.opaque[0].launches), (13, 13));
         assert!(run.endings().iter().all(|ending| ending.3.is_none()));
         let allocations = capture.allocations().iter();
-        assert_eq!(allocations.filter(|one| one.bytes == 1024).count(), 4);
+        assert_eq!(allocations.filter(|a| a.bytes == 1024).count(), 4);
         if let Some(counts) = &summary.counts {
             let is_late = |launch: &&LaunchCounts| launch.stream == 0 && launch.launch > 4;
             let late = counts.iter().filter(is_late);

@@ -1,11 +1,11 @@
-//! Launches by a proprietary library, which only reaches the driver through `dlsym`.
+//! Launches by a proprietary library, which reaches the driver only through `dlsym`.
 
 mod common;
 
 use common::Program;
 use superstep_trace::{Block, HostEvent, KnownCall, StreamId};
 
-/// The library only reaches the driver through `dlsym`, and the stand-in for libcudart also launches through the driver.
+/// The library reaches the driver only through `dlsym`; the stand-in for libcudart launches through the driver, too.
 #[test]
 fn launches_by_a_proprietary_library_are_opaque() {
     let run = Program::build("trace").run("closed");
@@ -67,7 +67,7 @@ fn launches_by_a_proprietary_library_are_opaque() {
     );
 }
 
-/// The function is known whether called as a symbol or through `dlsym`; the library's other launches are not.
+/// The function is recognised whether it is called directly or through `dlsym`; the library's other launches are not.
 #[test]
 fn a_known_call_records_its_reads_and_writes() {
     let run = Program::build("trace").run("known");

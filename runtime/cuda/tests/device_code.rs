@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use superstep_toolchain::Toolchain;
 
-/// Returns the tools, or `None` with a reason for skipping, which `SUPERSTEP_REQUIRE_TOOLS=1` turns into a failure.
+/// Returns the tools, or `None` after printing why the test is skipped. Fails if `SUPERSTEP_REQUIRE_TOOLS=1`.
 fn tools() -> Option<Toolchain> {
     match Toolchain::locate() {
         Ok(tools) => Some(tools),
@@ -22,7 +22,7 @@ fn run(program: &Path, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
         .output()
-        .expect("a found tool starts");
+        .expect("the tool starts");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         output.status.success(),
@@ -50,7 +50,7 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
             "--cuda-device-only",
             "--cuda-gpu-arch=sm_90",
             "-O2",
-            // The harness compiles handlers in this way, since they check for constants after inlining.
+            // The harness compiles handlers this way, since they check for constants after inlining.
             "-Xclang",
             "-flto=thin",
             "-c",
@@ -66,7 +66,7 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
     );
 }
 
-/// Returns a module's PTX, and what ptxas prints about it: registers and spills.
+/// Returns a module's PTX and what ptxas prints about it: registers and spills.
 fn assemble(tools: &Toolchain, module: &Path) -> (String, String) {
     let ptx = module.with_extension("ptx");
     let feature = format!("-mattr=+{}", tools.cuda.ptx_feature());
@@ -75,11 +75,11 @@ fn assemble(tools: &Toolchain, module: &Path) -> (String, String) {
         &tools.llvm.tool("llc"),
         &["-mcpu=sm_90", &feature, "-O3", &module, "-o", &ptx_name],
     );
-    let said = run(
+    let log = run(
         &tools.cuda.ptxas,
         &["-arch=sm_90", "-v", "-c", &ptx_name, "-o", "/dev/null"],
     );
-    (std::fs::read_to_string(&ptx).expect("llc wrote PTX"), said)
+    (std::fs::read_to_string(&ptx).expect("llc wrote PTX"), log)
 }
 
 #[test]
@@ -93,19 +93,19 @@ fn the_probes_compile_without_spills() {
             &source("device").join(probe).with_extension("cu"),
             &module,
         );
-        let (ptx, said) = assemble(&tools, &module);
+        let (ptx, log) = assemble(&tools, &module);
         assert!(
             ptx.contains("__superstep_probe_access("),
             "{probe} does not define the handler"
         );
         assert!(
-            said.contains("0 bytes spill stores, 0 bytes spill loads"),
-            "{probe}: {said}"
+            log.contains("0 bytes spill stores, 0 bytes spill loads"),
+            "{probe}: {log}"
         );
     }
 }
 
-/// Returns the PTX of the stress program with the probe from `device/NAME.cu` inlined, and what ptxas prints about it.
+/// Returns the PTX of the stress program with the probe from `device/NAME.cu` inlined and what ptxas prints about it.
 fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
@@ -137,7 +137,7 @@ fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     assemble(tools, &at("inlined.bc"))
 }
 
-/// A kernel with the probe inlined keeps what the protocol's proof requires.
+/// A kernel with the probe inlined still has the instructions that the protocol's proof requires.
 #[test]
 fn the_protocol_survives_inlining() {
     let Some(tools) = tools() else { return };
@@ -147,7 +147,7 @@ fn the_protocol_survives_inlining() {
         "the probe was not inlined"
     );
     let sites = 7;
-    let count = |what: &str| ptx.matches(what).count();
+    let count = |text: &str| ptx.matches(text).count();
     assert_eq!(
         count("activemask.b32"),
         sites,
@@ -184,17 +184,17 @@ fn the_protocol_survives_inlining() {
 #[test]
 fn the_stream_protocol_survives_inlining() {
     let Some(tools) = tools() else { return };
-    let (ptx, said) = stress_with(&tools, "probe_trace_stream");
+    let (ptx, log) = stress_with(&tools, "probe_trace_stream");
     assert!(
         !ptx.contains(".func __superstep_probe_access"),
         "the probe was not inlined"
     );
     assert!(
-        !said.contains("bytes spill stores") || said.contains(" 0 bytes spill stores"),
-        "{said}"
+        !log.contains("bytes spill stores") || log.contains(" 0 bytes spill stores"),
+        "{log}"
     );
     let sites = 7;
-    let count = |what: &str| ptx.matches(what).count();
+    let count = |text: &str| ptx.matches(text).count();
     assert_eq!(
         count("activemask.b32"),
         sites,
@@ -213,7 +213,7 @@ fn the_stream_protocol_survives_inlining() {
     assert_eq!(
         count("st.release.sys"),
         1,
-        "the host learns of a piece after all of it has been written"
+        "a piece is announced to the host after all of it has been written"
     );
     assert_eq!(
         count("membar.sys") + count("fence.sc.sys"),
@@ -227,7 +227,7 @@ fn the_stream_protocol_survives_inlining() {
     );
 }
 
-/// With a fence, ptxas would make each of a program's atomic operations wait for its result, even if that is unused.
+/// With a fence, ptxas would make each of a program's atomic operations wait for its result, even an unused one.
 #[test]
 fn the_in_situ_handler_has_no_fence() {
     let Some(tools) = tools() else { return };
@@ -248,11 +248,11 @@ fn the_in_situ_handler_has_no_fence() {
 fn the_embedded_kernels_are_up_to_date() {
     let Some(tools) = tools() else { return };
     for name in ["stream_flush", "heap_block", "child_moves"] {
-        is_up_to_date(&tools, name);
+        check_up_to_date(&tools, name);
     }
 }
 
-fn is_up_to_date(tools: &Toolchain, name: &str) {
+fn check_up_to_date(tools: &Toolchain, name: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let module = folder.path().join("device.bc");
     let cuda = format!("--cuda-path={}", tools.cuda.root.display());
@@ -286,12 +286,12 @@ fn is_up_to_date(tools: &Toolchain, name: &str) {
         ],
     );
     let read = |path: &Path| std::fs::read_to_string(path).expect("a text file");
-    let held = source(&format!("device/{name}.ptx"));
+    let embedded = source(&format!("device/{name}.ptx"));
     if std::env::var_os("SUPERSTEP_BLESS").is_some_and(|value| value == "1") {
-        std::fs::copy(&ptx, &held).expect("the source folder can be written");
+        std::fs::copy(&ptx, &embedded).expect("the source folder can be written");
     }
     assert!(
-        read(&ptx) == read(&held),
+        read(&ptx) == read(&embedded),
         "device/{name}.ptx does not match device/{name}.cu; run this test with SUPERSTEP_BLESS=1"
     );
 }

@@ -1,5 +1,5 @@
-//! Tests of copies and fills in CUDA graphs, without a GPU. A capture has them for each launch of the graph, in order,
-//! between its kernels.
+//! Tests of copies and fills in CUDA graphs, without a GPU. A capture records them for each launch of the graph, in
+//! order, between the kernels.
 
 mod common;
 
@@ -13,9 +13,9 @@ fn run(mode: &str) -> Run {
     run
 }
 
-/// Returns the kernels, and the sizes of copies and fills.
-fn told(run: &Run) -> Vec<String> {
-    let one = |step| match step {
+/// Returns the kernels and the sizes of copies and fills.
+fn recorded_steps(run: &Run) -> Vec<String> {
+    let describe = |step| match step {
         HostEvent::Launch(record) => Some(record.launch.kernel.to_string()),
         HostEvent::OpaqueLaunch(launch) => Some(launch.kernel.clone().unwrap_or_default()),
         HostEvent::Copy(copy) => Some(format!("copy {}", copy.bytes)),
@@ -25,12 +25,12 @@ fn told(run: &Run) -> Vec<String> {
     };
     run.capture
         .replay()
-        .filter_map(|it| one(it.event))
+        .filter_map(|it| describe(it.event))
         .collect()
 }
 
 #[test]
-fn each_launch_of_captured_copies_and_fills_is_noted() {
+fn captured_copies_and_fills_are_recorded_for_each_launch() {
     let launch = [
         "copy 1",
         "_Z6tracedPfm",
@@ -39,11 +39,11 @@ fn each_launch_of_captured_copies_and_fills_is_noted() {
         "copy 3",
     ];
     let expected = [&["copy 60"][..], &launch, &launch].concat();
-    assert_eq!(told(&run("captured")), expected);
+    assert_eq!(recorded_steps(&run("captured")), expected);
 }
 
 #[test]
-fn added_nodes_are_noted_as_they_are_in_the_instance() {
+fn added_nodes_are_recorded_as_in_the_instance() {
     let launch = |late, fill, in_child, of_symbol| {
         let (known, other) = ("_Z6tracedPfm", "_Z5plainPf");
         let all = [late, fill, known, in_child, known, of_symbol, other];
@@ -57,17 +57,17 @@ fn added_nodes_are_noted_as_they_are_in_the_instance() {
         .chain(launch("copy 3", "fill 8 with 7", "copy 1", "copy 12"))
         .collect();
     let run = run("explicit");
-    assert_eq!(told(&run), expected);
+    assert_eq!(recorded_steps(&run), expected);
     // The program prints the address of the variable to which it copies.
     let variable: u64 = run.stdout.parse().expect("an address");
-    let is_there = |step: &HostEvent| matches!(step, HostEvent::Copy(copy) if copy.destination == variable + 8);
+    let is_to_variable = |step: &HostEvent| matches!(step, HostEvent::Copy(copy) if copy.destination == variable + 8);
     let steps = run.capture.replay().map(|timed| timed.event);
-    assert_eq!(steps.filter(is_there).count(), 4);
+    assert_eq!(steps.filter(is_to_variable).count(), 4);
 }
 
 #[test]
 fn untracked_node_changes_are_a_gap() {
-    let gaps = told(&run("refused"));
+    let gaps = recorded_steps(&run("refused"));
     let expected = Gap::GraphMemoryNode.to_string();
     assert_eq!(gaps.iter().filter(|it| **it == expected).count(), 1);
 }

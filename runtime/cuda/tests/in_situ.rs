@@ -1,26 +1,26 @@
-//! Tests of in-situ runs without a GPU. The nodes of CUDA graphs run one by one, by separate launches, each of which changes
-//! shadow memory. Shadow memory is freed when the program needs the device's memory.
+//! Tests of in-situ runs without a GPU. The nodes of CUDA graphs run one at a time, as separate launches, each of which
+//! changes shadow memory. Shadow memory is freed when the program needs the device's memory.
 
 mod common;
 
 use common::{Program, Run};
 use superstep_trace::Recorded;
 
-fn run(mode: &str, more: &[(&str, &str)]) -> Run {
+fn run(mode: &str, extra: &[(&str, &str)]) -> Run {
     let environment = [
         ("SUPERSTEP_PROTOCOL", "in-situ"),
-        // The tables take whatever is available.
+        // The tables take up whatever memory is available.
         ("FAKE_MOST_BYTES", "33554432"),
     ];
-    let environment = [&environment, more].concat();
+    let environment = [&environment, extra].concat();
     Program::build_with("trace", "in_situ.c", "in-situ").run_with(mode, &environment)
 }
 
 #[test]
-fn the_nodes_of_a_graph_run_one_by_one() {
+fn the_nodes_of_a_graph_run_one_at_a_time() {
     let run = run("graph", &[]);
     assert!(run.status.success(), "{}", run.stderr);
-    // Number of the launch, the kernel's argument, and the last launch to have written: 0 means the host, -1 none.
+    // Number of the launch, the kernel's argument, and the last launch that wrote: 0 means the host, -1 none.
     let expected = "\
         1:10 after -1, 2:20 after 1, 3:30 after 0, host, 0\n\
         7 50529027\n\
@@ -68,8 +68,8 @@ fn stores_to_another_devices_memory_make_loads_unknown() {
         7 has no shadow, ";
     assert_eq!(run.stdout, expected, "{}", run.stderr);
     let warnings = &run.summary().warnings;
-    let is_told = |warning: &&String| warning.contains("are not tracked in situ");
-    assert_eq!(warnings.iter().filter(is_told).count(), 1, "{warnings:?}");
+    let matches = |warning: &&String| warning.contains("are not tracked in situ");
+    assert_eq!(warnings.iter().filter(matches).count(), 1, "{warnings:?}");
     assert_eq!(run.summary().faults, <[String; 0]>::default());
 }
 
@@ -78,7 +78,7 @@ fn a_counting_run_has_no_shadow_memory() {
     let environment = [
         ("SUPERSTEP_PROTOCOL", "in-situ"),
         ("FAKE_MOST_BYTES", "33554432"),
-        ALL,
+        LIMITED,
     ];
     for (probe, expected) in [("trace", "2\n"), ("count", "0\n")] {
         let program = Program::build_with(probe, "in_situ.c", "in-situ");
@@ -87,11 +87,11 @@ fn a_counting_run_has_no_shadow_memory() {
     }
 }
 
-/// The tables take most of these 130 MiB, shadow memory 8.25 or 16.5, and the rest is less than 24.
-const ALL: (&str, &str) = ("FAKE_ALL_BYTES", "136314880");
+/// The tables take up most of these 130 MiB and shadow memory takes 8.25 or 16.5 MiB, which leaves less than 24 MiB.
+const LIMITED: (&str, &str) = ("FAKE_ALL_BYTES", "136314880");
 
-/// The APIs through which the program may get its memory.
-const INTERFACES: [&[(&str, &str)]; 2] = [&[ALL], &[ALL, ("BY_DRIVER", "")]];
+/// The APIs through which the program can allocate its memory.
+const INTERFACES: [&[(&str, &str)]; 2] = [&[LIMITED], &[LIMITED, ("BY_DRIVER", "")]];
 
 #[test]
 fn shadow_of_freed_memory_makes_room() {
@@ -112,7 +112,7 @@ fn a_program_gets_the_memory_that_shadow_memory_took() {
             run.stdout, "1:0 after -1, 0\n2 has no shadow, 3:0 after -1, 4:0 after ?, ",
             "{environment:?}"
         );
-        // The first launch's write was forgotten with the shadow memory, and the bounds must show that.
+        // The first launch's write was forgotten along with the shadow memory, and the bounds must show that.
         let sums = run.capture.launches().filter_map(|launch| launch.sums);
         let unknown: Vec<_> = sums
             .map(|sums| (sums.loaded.unknown, sums.unshadowed_loaded_bytes))
@@ -151,13 +151,13 @@ fn launches_of_a_graph_kernel_are_all_summed_or_all_skipped() {
         let run = run("graph", &[(variable, value)]);
         let recorded: Vec<_> = run.capture.launches().map(|it| it.recorded).collect();
         assert_eq!(recorded, [expected; 9], "{variable}");
-        let left_out = run.stdout.matches("left out").count();
+        let skipped = run.stdout.matches("skipped").count();
         let accesses: u64 = run.endings().iter().map(|ending| ending.2).sum();
         let expected = if expected == Recorded::All {
             (0, 9)
         } else {
             (9, 0)
         };
-        assert_eq!((left_out, accesses), expected, "{variable}: {}", run.stdout);
+        assert_eq!((skipped, accesses), expected, "{variable}: {}", run.stdout);
     }
 }

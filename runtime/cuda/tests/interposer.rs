@@ -54,9 +54,9 @@ fn every_access_arrives_in_its_launch() {
 #[test]
 fn host_actions_are_recorded() {
     let run = Program::build("trace").run("ok");
-    let count = |is_one: fn(&HostEvent) -> bool| {
+    let count = |predicate: fn(&HostEvent) -> bool| {
         let steps = run.capture.replay().map(|timed| timed.event);
-        steps.filter(is_one).count()
+        steps.filter(predicate).count()
     };
     assert_eq!(
         count(|step| matches!(step, HostEvent::Copy(_))),
@@ -91,7 +91,7 @@ fn memory_of_another_process_is_an_imported_allocation() {
     let heap = (run.capture.allocations().iter())
         .filter(|allocation| !matches!(allocation.kind, AllocationKind::Symbol { .. }));
     let found: Vec<_> = heap
-        .map(|one| (one.bytes, one.kind.clone(), one.freed.is_some()))
+        .map(|a| (a.bytes, a.kind.clone(), a.freed.is_some()))
         .collect();
     let expected = [
         (1024, Device, false),
@@ -113,7 +113,7 @@ fn memory_of_another_process_is_an_imported_allocation() {
 }
 
 #[test]
-fn counts_equal_the_accesses_of_the_trace() {
+fn counts_match_the_accesses_of_the_trace() {
     let run = Program::build("count").run("ok");
     assert!(run.status.success(), "{}", run.stderr);
     let counts = run.summary().counts.as_ref().expect("counts");
@@ -122,15 +122,15 @@ fn counts_equal_the_accesses_of_the_trace() {
         .map(|count| (count.stream, count.launch, count.sites.clone()))
         .collect();
     seen.sort();
-    let of = |rounds: u64| {
+    let sites = |rounds: u64| {
         if rounds == 0 {
             vec![]
         } else {
             vec![(0, rounds * 256), (1, rounds * 256)]
         }
     };
-    let mut expected: Vec<_> = (0..5).map(|n| (0, n, of(u64::from(n) * 100))).collect();
-    expected.extend((0..5).map(|n| (1, n, of(u64::from(n) * 100 + 50))));
+    let mut expected: Vec<_> = (0..5).map(|n| (0, n, sites(u64::from(n) * 100))).collect();
+    expected.extend((0..5).map(|n| (1, n, sites(u64::from(n) * 100 + 50))));
     expected.sort();
     assert_eq!(seen, expected);
 }
@@ -149,8 +149,7 @@ fn an_untraced_program_is_only_timed() {
 
 #[test]
 fn launches_without_a_device_are_a_fault() {
-    let fault =
-        "no kernel ran: failed to find a CUDA device: cudaErrorOther (as the test intended)";
+    let fault = "no kernel ran: failed to find a CUDA device: cudaErrorOther (injected error)";
     for mode in ["ok", "closed"] {
         let run = Program::build("trace").run_with(mode, &[("FAKE_NO_DEVICE", "")]);
         let summary = run.summary();
@@ -169,7 +168,7 @@ fn launches_without_a_device_are_a_fault() {
 }
 
 #[test]
-fn a_fault_ends_the_run_and_keeps_what_came_before() {
+fn a_fault_ends_the_run_and_preserves_earlier_accesses() {
     let run = Program::build("trace").run("fault");
     assert_eq!(run.status.code(), Some(5));
     assert_eq!(run.stdout, "700\n700\n");
@@ -178,7 +177,7 @@ fn a_fault_ends_the_run_and_keeps_what_came_before() {
         .into_iter()
         .filter(|ending| ending.3.is_some())
         .collect();
-    let reason = "cudaErrorIllegalAddress (as the test intended)";
+    let reason = "cudaErrorIllegalAddress (injected error)";
     assert!(
         failed.contains(&(1, 5, accesses_of(20), Some(reason.to_owned()))),
         "{failed:?}"
@@ -221,7 +220,7 @@ fn capture_is_complete_however_the_program_ends() {
 }
 
 #[test]
-fn a_reset_ends_everything_and_lets_the_program_begin_again() {
+fn a_reset_ends_everything_and_the_program_can_start_over() {
     let run = Program::build("trace").run("reset");
     assert!(run.status.success(), "{}", run.stderr);
     assert!(
@@ -253,10 +252,10 @@ fn a_fork_leaves_the_capture_to_the_parent() {
     assert!(run.capture.complete, "{:?}", run.capture.problems);
     assert_eq!(run.endings().len(), 10);
     assert!(run.summary().faults.is_empty());
-    let kept = std::fs::read_dir(program.folder.path()).unwrap();
-    let names = kept.map(|entry| entry.unwrap().file_name());
-    let of_child = names.filter(|name| name.to_string_lossy().contains("pid-"));
-    assert_eq!(of_child.count(), 0);
+    let entries = std::fs::read_dir(program.folder.path()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name());
+    let child_files = names.filter(|name| name.to_string_lossy().contains("pid-"));
+    assert_eq!(child_files.count(), 0);
 }
 
 #[test]
@@ -442,7 +441,7 @@ fn an_embedded_module_gets_the_binary_of_this_run() {
     let (from, to) = (sources().join("hooks.c"), at("hooks.so"));
     let flags = ["-shared", "-fPIC", "-o", &to].map(AsRef::as_ref);
     compile(&[&flags[..], &[from.as_ref()]].concat());
-    // Files are found by paths relative to the list, and by absolute ones.
+    // Files are found by absolute paths and by paths relative to the list.
     let table = at("table.json");
     let line = |hash: &str| format!("{hash}\t0\tthesis\tbinary\t{table}\thooks.so\n");
     std::fs::write(at("modules.txt"), line("0abc")).unwrap();

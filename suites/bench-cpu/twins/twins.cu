@@ -1,5 +1,5 @@
 // Compares kernels with the loops of serial.cpp: twins REPETITIONS
-// Prints a JSON object per kernel: nanoseconds of the kernel, from the launch to its end, and of its twin, in the fastest repetition.
+// Prints a JSON object per kernel: the times of the kernel, from launch to end, and of its twin in the fastest repetition, in ns.
 #include "twins.h"
 
 #include <chrono>

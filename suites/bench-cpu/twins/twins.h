@@ -1,4 +1,4 @@
-// Serial twins of the kernels, written for a single thread of a processor.
+// Serial twins of the kernels, written for a single CPU thread.
 #pragma once
 
 void serial_saxpy(int n, float a, const float *x, float *y);

@@ -1,9 +1,9 @@
-// Atomic operations on counters by many threads, with one kernel for each way in which threads share counters.
+// Atomic operations on counters by many threads, with one kernel for each way of sharing counters among threads.
 //
 //   counters THREADS       binary logarithm of the number of threads
 //
 // Each thread adds 1 to ROUNDS counters. For `filled` kernels, the host has set the counters to 0; for `stored` kernels, another kernel has,
-// so that the values that these load are communicated.
+// so the values that these load are communicated.
 
 #include <cstdio>
 #include <cstdlib>
@@ -54,9 +54,9 @@ static void check_sum(const char *what, const unsigned *counters, unsigned threa
   std::vector<unsigned> all(threads);
   check(cudaMemcpy(all.data(), counters, threads * sizeof(unsigned), cudaMemcpyDeviceToHost), what);
   unsigned sum = 0;
-  for (unsigned one : all) sum += one;
+  for (unsigned counter : all) sum += counter;
   if (sum == threads * ROUNDS) return;
-  printf("%s: the counters come to %u, not to %u\n", what, sum, threads * ROUNDS);
+  printf("%s: the counters add up to %u instead of %u\n", what, sum, threads * ROUNDS);
   failed = true;
 }
 

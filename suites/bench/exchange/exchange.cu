@@ -3,10 +3,10 @@
 //   exchange WORDS TILE ROUNDS LAUNCHES       the first two are logarithms: memory of 2^WORDS words, 2^TILE per CTA
 //
 // In each round of a launch, a CTA makes four accesses of 4 bytes for each word of its tile: it stores the word, and loads a word
-// of a table that only the host writes, a word that the previous launch stored a little further on than its own, and a word of
-// another tile from the previous launch, at the place that a permutation gives. The first three are coalesced, the last is scattered.
+// of a table that only the host writes, a word that the previous launch stored at a small offset from its own, and a word that the
+// previous launch stored in another tile, at a permuted position. The first three are coalesced, the last is scattered.
 //
-// A launch thus makes 4 * 2^WORDS * ROUNDS accesses. `superstep-bench in-situ` has the other formulas (tools/bench/src/in_situ.rs).
+// A launch thus makes 4 * 2^WORDS * ROUNDS accesses. For the other formulas, see `superstep-bench in-situ` (tools/bench/src/in_situ.rs).
 
 #include <cstdio>
 #include <cstdlib>
@@ -59,15 +59,15 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < words.size(); ++i) words[i] = unsigned(i) * 2654435761u;
   check(cudaMemcpy(memory[0], words.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
   check(cudaMemcpy(table, words.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-  const unsigned of_table = sum(words);
-  unsigned expected = of_table;
+  const unsigned table_sum = sum(words);
+  unsigned expected = table_sum;
   for (int launch = 0; launch < launches && !failed; ++launch) {
     // Skips the CTA itself and the next one, whose words it loads anyway.
     const unsigned hop = 2 + launch % (ctas - 3);
     exchange<<<ctas, THREADS>>>(memory[launch % 2], table, memory[1 - launch % 2], tile, (1u << tile) / 8, hop, rounds);
     check(cudaGetLastError(), "launch of exchange");
-    // Each word is read once in the last round by both loads.
-    expected = 2 * expected + of_table + unsigned(rounds - 1) * unsigned(words.size());
+    // In the last round, both loads read each word once.
+    expected = 2 * expected + table_sum + unsigned(rounds - 1) * unsigned(words.size());
   }
   check(cudaMemcpy(words.data(), memory[launches % 2], bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
   if (sum(words) != expected) printf("the words' sum is wrong\n"), failed = true;

@@ -3,8 +3,8 @@
 //   patterns PATTERN ROUNDS LAUNCHES [UNTIL_SECONDS]
 //
 // PATTERN: coalesced, strided, broadcast, scattered, atomic, all; or dma: copies from the device into page-locked memory.
-// With UNTIL_SECONDS, launches continue until that time has passed. One line of JSON per pattern says how many accesses
-// the kernels of all launches made, and how long they took by the device's clock.
+// With UNTIL_SECONDS, launches continue until that time has passed. One line of JSON per pattern contains the number of
+// accesses in all launches and how long the launches took according to the device's clock.
 
 #include <chrono>
 #include <cstdio>

@@ -1,12 +1,12 @@
-// Hotspot 2D of the suite `thesis` on a grid that is cut between two CTA rows, with each part on its own device: data that
+// Hotspot 2D from the suite `thesis` on a grid that is cut between two CTA rows, with each part on its own device: data that
 // CTAs at the cut load from the other part cross devices. If there are fewer devices, the parts share one.
 //
 // Ways, separated by commas:
 //   peer       kernels load the other device's rows from its memory
 //   copies     the host copies the rows at the cut to the other device after each launch
 //   managed    both devices use the same managed memory
-//   processes  like `peer`, with a process for each part and CUDA's handles between them; must be the first way, since a process
-//              that has called CUDA cannot fork
+//   processes  like `peer`, with a process for each part and memory shared through CUDA's IPC handles; must be the first way,
+//              since a process that has called CUDA cannot fork
 //
 // Arguments: ways parts rows columns launches pyramid. Each launch advances `pyramid` time steps.
 #include <cstdint>
@@ -64,7 +64,7 @@ __global__ void hotspot(const float *upper, const float *lower, int cut, const f
         heat[ty][tx] = power[cell];
     }
     __syncthreads();
-    // At the border of the grid, a cell replaces its missing neighbour: no heat flows out there.
+    // At the border of the grid, a cell takes the place of its missing neighbour: no heat flows out there.
     const int north = row > 0 ? ty - 1 : ty, south = row < rows - 1 ? ty + 1 : ty;
     const int west = column > 0 ? tx - 1 : tx, east = column < columns - 1 ? tx + 1 : tx;
     bool done = false;
@@ -100,7 +100,7 @@ struct Grid {
     }
 };
 
-// State of a device: two arrays of temperatures in one allocation, of which it computes its own rows. Nothing uses default streams, so a
+// State of a device: two arrays of temperatures in one allocation, in which it computes its own rows. Nothing uses default streams, so a
 // trace is the same on one device as on two.
 struct Part {
     int device;
@@ -144,7 +144,7 @@ Part make(const Grid &grid, int number, const std::vector<float> &temperature, c
     return part;
 }
 
-// `other`: where to read the other part's temperatures; its own array at first, since each part begins with all temperatures.
+// `other`: where to read the other part's temperatures. The first launch reads the part's own array, which begins with all of them.
 void launch(const Grid &grid, int number, const Part &part, const float *other, int launch) {
     const size_t from = launch % 2 * grid.cells(), to = grid.cells() - from;
     const float *own = part.temperature + from;
@@ -157,7 +157,7 @@ void launch(const Grid &grid, int number, const Part &part, const float *other, 
     CUDA(cudaGetLastError());
 }
 
-// Returns the part's rows after all launches.
+// Copies the part's rows to `result` after all launches.
 void collect(const Grid &grid, int number, const Part &part, float *result) {
     const size_t first = static_cast<size_t>(grid.firstRow(number)) * grid.columns;
     const size_t end = static_cast<size_t>(grid.firstRow(number + 1)) * grid.columns;
@@ -177,7 +177,7 @@ void destroy(const Part &part, bool shared) {
 
 enum class Way { Peer, Copies, Managed };
 
-// Returns the bytes that went, or may have gone, from device to device.
+// Returns the number of bytes that were, or may have been, transferred from device to device.
 long inOneProcess(const Grid &grid, Way way, const std::vector<float> &temperature, const std::vector<float> &power, float *result) {
     float *shared = nullptr;
     if (way == Way::Managed) {
@@ -284,7 +284,7 @@ int number(const char *text, const char *name, long low, long high) {
     return static_cast<int>(value);
 }
 
-// SplitMix64, which yields the same sequence on every machine, from `low` up to `high`.
+// Returns a number from `low` up to `high` by SplitMix64, which yields the same sequence on every machine.
 float random(uint64_t &state, float low, float high) {
     uint64_t mixed = state += 0x9e3779b97f4a7c15ULL;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -330,7 +330,7 @@ int main(int argc, char **argv) {
         if (way == "peer") moved = inOneProcess(grid, Way::Peer, temperature, power, result);
         else if (way == "copies") moved = inOneProcess(grid, Way::Copies, temperature, power, result);
         else if (way == "managed") moved = inOneProcess(grid, Way::Managed, temperature, power, result);
-        else CHECK(way == "processes" && begin == 0, "%s: expected peer, copies, managed, or, only first, processes", way.c_str());
+        else CHECK(way == "processes" && begin == 0, "%s: expected peer, copies, managed or, only as the first, processes", way.c_str());
         if (way == "processes") moved = inTwoProcesses(grid, temperature, power, result);
         const bool right = std::memcmp(result, expected.data(), bytes) == 0;
         passed &= right;

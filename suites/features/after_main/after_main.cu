@@ -1,5 +1,5 @@
 // Launches after main: by thread_local variables of a thread and of the main thread, an atexit handler, and a static
-// variable. Each adds to the results of those before it, so the sums show that all of them ran, and in which order. CUDA
+// variable. Each adds to the results of those before it, so the sums show that all of them ran and in which order. CUDA
 // calls fail in a handler and a destructor registered before the first CUDA call.
 #include <cstdio>
 #include <cstdlib>
@@ -13,9 +13,9 @@ static int *numbers;
 static cudaGraphExec_t instance;
 
 static void show(const char *name) {
-    int got[kThreads] = {}, sum = 0;
-    const cudaError_t error = cudaMemcpy(got, numbers, sizeof got, cudaMemcpyDeviceToHost);
-    for (int number : got) sum += number;
+    int values[kThreads] = {}, sum = 0;
+    const cudaError_t error = cudaMemcpy(values, numbers, sizeof values, cudaMemcpyDeviceToHost);
+    for (int number : values) sum += number;
     printf("%s: %d, %s, %s\n", name, sum, cudaGetErrorName(error), cudaGetErrorName(cudaGetLastError()));
 }
 
@@ -37,7 +37,7 @@ struct Late {
 };
 
 static Late global{"global", 9};
-static thread_local Late of_thread{"thread_local", 0};
+static thread_local Late thread_late{"thread_local", 0};
 
 int main() {
     atexit([] { launch("early", 6); });
@@ -53,8 +53,8 @@ int main() {
     cudaStreamEndCapture(stream, &graph);
     cudaGraphInstantiate(&instance, graph, 0);
 
-    std::thread([] { of_thread.value = 2; }).join();
-    of_thread.value = 3;
+    std::thread([] { thread_late.value = 2; }).join();
+    thread_late.value = 3;
     static Late in_main{"static", 5};
     atexit([] { launch("atexit", 4); });
     return 0;

@@ -45,7 +45,7 @@ __global__ void hand_over(const int *in, int *out) {
     }
 }
 
-// Asynchronous copies, which a barrier counts, fetch the tiles.
+// Fetches the tiles with asynchronous copies, which a barrier counts.
 __global__ void copy_by_barrier(const int *in, int *out) {
     __shared__ alignas(16) int tile[threads * 4];
     __shared__ barrier bar;
@@ -102,11 +102,11 @@ __global__ void groups(const int *in, int *out) {
     int sum = cg::reduce(warp, value, cg::plus<int>()), least = cg::reduce(quarter, value, cg::less<int>());
     int before = cg::exclusive_scan(warp, value, cg::plus<int>());
     auto odd = cg::binary_partition(warp, value & 1);
-    int of_kind = cg::reduce(odd, value, cg::greater<int>());
+    int greatest = cg::reduce(odd, value, cg::greater<int>());
     auto active = cg::coalesced_threads();
     int found = warp.shfl_xor(value, 3) + warp.any(value == in[0]) + active.size() + __popc(warp.ballot(value & 2));
     int same = warp.match_any(value % 5);
-    out[threadIdx.x] = sum + least * 3 + before * 5 + of_kind * 7 + found * 11 + __popc(same);
+    out[threadIdx.x] = sum + least * 3 + before * 5 + greatest * 7 + found * 11 + __popc(same);
 }
 
 struct Shared {

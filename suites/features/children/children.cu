@@ -46,7 +46,7 @@ __global__ void halve(int *data, int count, int depth) {
 
 struct Line { int *values; int count; };
 __global__ void fill(Line *lines, int line) { lines[line].values[threadIdx.x] = line * 100 + threadIdx.x; }
-// Memory from the device heap for each line, which children fill and then copy.
+// Allocates each line on the device heap; a child fills the line, which is then copied.
 __global__ void lines(Line *lines, int *out) {
     Line &line = lines[threadIdx.x];
     line.count = 10 + threadIdx.x;
@@ -63,13 +63,13 @@ int main() {
     WORKS(cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice));
     parent<<<parts, 32>>>(data);
     WORKS(cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost));
-    bool right = true;
-    for (int i = 0; i < n; i++) right &= host[i] == (i * 2 + 3 + 4 + 5 + 1) * 3 + 3 + 0 + 1 - 1;
-    EXPECT(right);
+    bool correct = true;
+    for (int i = 0; i < n; i++) correct &= host[i] == (i * 2 + 3 + 4 + 5 + 1) * 3 + 3 + 0 + 1 - 1;
+    EXPECT(correct);
     halve<<<1, 32>>>(data, n, 0);
     WORKS(cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost));
-    for (int i = 0; i < n; i++) right &= host[i] == (i * 2 + 13) * 3 + 3 + 3000;
-    EXPECT(right);
+    for (int i = 0; i < n; i++) correct &= host[i] == (i * 2 + 13) * 3 + 3 + 3000;
+    EXPECT(correct);
     Line *table;
     WORKS(cudaMalloc(&table, 8 * sizeof(Line)));
     WORKS(cudaMemset(data, 0, sizeof host));
@@ -77,8 +77,8 @@ int main() {
     release<<<1, 8>>>(table);
     WORKS(cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost));
     for (int line = 0; line < 8; line++)
-        for (int i = 0; i < 32; i++) right &= host[line * 32 + i] == (i < 10 + line ? line * 100 + i : 0);
-    EXPECT(right);
+        for (int i = 0; i < 32; i++) correct &= host[line * 32 + i] == (i < 10 + line ? line * 100 + i : 0);
+    EXPECT(correct);
     printf(failed ? "FAILED\n" : "PASSED\n");
     return failed;
 }

@@ -46,16 +46,16 @@ __global__ void look(int *out) {
 int main() {
     const int cubes_here[8] = {0, 1, 8, 27, 64, 125, 216, 343}, primes[8] = {2, 3, 5, 7, 11, 13, 17, 19};
     const int local[8] = {5, 3, 8, 1, 9, 2, 7, 4}, chosen[8] = {17, 5, 99, 1234, -7, 3, 88, 100};
-    int set[8], got[kCount], read[8], wrong = 0, *out = nullptr;
+    int set[8], actual[kCount], read[8], wrong = 0, *out = nullptr;
     for (int i = 0; i < 8; ++i) set[i] = 1000 * i;
     cudaMemcpyToSymbol(set_by_host, set, sizeof set);
-    cudaMalloc(&out, sizeof got);
+    cudaMalloc(&out, sizeof actual);
     look<<<kCtas, kThreads>>>(out);
-    cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost);
+    cudaMemcpy(actual, out, sizeof actual, cudaMemcpyDeviceToHost);
     for (int i = 0; i < kCount; ++i) {
         const int n = i % 8;
         const int global = 3 * (i * 37 % kWords) + n * n + primes[n] + 'a' + n + 7 - n;
-        wrong += got[i] != global + cubes_here[n] + set[n] + local[n] + chosen[n] + 9;
+        wrong += actual[i] != global + cubes_here[n] + set[n] + local[n] + chosen[n] + 9;
     }
     cudaMemcpyFromSymbol(read, squares, sizeof read);
     for (int i = 0; i < 8; ++i) wrong += read[i] != i * i;

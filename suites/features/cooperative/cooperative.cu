@@ -1,4 +1,4 @@
-// Cooperative launches: CTAs that wait for each other at the barrier of the grid, in a loop, with warp operations and shared memory,
+// Cooperative launches: CTAs that wait for each other at the grid barrier, in a loop, with warp operations and shared memory,
 // with early arrival, from a launch with attributes; a grid that is too large; and an index that wraps at 32 bits.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -86,42 +86,42 @@ int main() {
 
     for (int i = 0; i < n; i++) host[i] = 3 * i;
     EXPECT(cudaMemcpy(a, host, sizeof host, cudaMemcpyHostToDevice) == cudaSuccess);
-    void *of_swap[] = {&a, &b, &rounds};
-    EXPECT(cudaLaunchCooperativeKernel((void *)swap, ctas, threads, of_swap, 0, 0) == cudaSuccess);
+    void *swap_arguments[] = {&a, &b, &rounds};
+    EXPECT(cudaLaunchCooperativeKernel((void *)swap, ctas, threads, swap_arguments, 0, 0) == cudaSuccess);
     EXPECT(cudaMemcpy(host, b, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess);
-    bool right = true;
-    for (int i = 0; i < n; i++) right &= host[i] == 3 * (n - 1 - i) + 0 + 1 + 2 + 3 + 4;
-    EXPECT(right);
+    bool correct = true;
+    for (int i = 0; i < n; i++) correct &= host[i] == 3 * (n - 1 - i) + 0 + 1 + 2 + 3 + 4;
+    EXPECT(correct);
 
-    void *of_sum[] = {&a, &parts, &out};
+    void *sum_arguments[] = {&a, &parts, &out};
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute attribute[1];
     attribute[0].id = cudaLaunchAttributeCooperative;
     attribute[0].val.cooperative = 1;
     config.gridDim = ctas, config.blockDim = threads, config.attrs = attribute, config.numAttrs = 1;
-    EXPECT(cudaLaunchKernelExC(&config, (void *)sum, of_sum) == cudaSuccess);
-    unsigned total = 0, should = 0;
+    EXPECT(cudaLaunchKernelExC(&config, (void *)sum, sum_arguments) == cudaSuccess);
+    unsigned total = 0, expected_total = 0;
     EXPECT(cudaMemcpy(host, a, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess);
-    for (unsigned value : host) should += value;
-    EXPECT(cudaMemcpy(&total, out, 4, cudaMemcpyDeviceToHost) == cudaSuccess && total == should);
+    for (unsigned value : host) expected_total += value;
+    EXPECT(cudaMemcpy(&total, out, 4, cudaMemcpyDeviceToHost) == cudaSuccess && total == expected_total);
 
-    void *of_arrive[] = {&a, &out};
+    void *arrive_arguments[] = {&a, &out};
     for (int i = 0; i < 2; i++)
-        EXPECT(cudaLaunchCooperativeKernel((void *)arrive, ctas, threads, of_arrive, threads * 4, 0) == cudaSuccess);
+        EXPECT(cudaLaunchCooperativeKernel((void *)arrive, ctas, threads, arrive_arguments, threads * 4, 0) == cudaSuccess);
     EXPECT(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess);
-    right = true;
-    for (int i = 0; i < n; i++) right &= host[i] == (i + threads) % n + i / threads + 100;
-    EXPECT(right);
+    correct = true;
+    for (int i = 0; i < n; i++) correct &= host[i] == (i + threads) % n + i / threads + 100;
+    EXPECT(correct);
 
-    EXPECT(cudaLaunchCooperativeKernel((void *)swap, 1 << 20, threads, of_swap, 0, 0) == cudaErrorCooperativeLaunchTooLarge);
+    EXPECT(cudaLaunchCooperativeKernel((void *)swap, 1 << 20, threads, swap_arguments, 0, 0) == cudaErrorCooperativeLaunchTooLarge);
     cudaGetLastError();
 
     EXPECT(cudaMemset(a, 0, sizeof host) == cudaSuccess);
     wrap<<<1, threads>>>(a, out, parts);
     EXPECT(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess);
-    right = true;
-    for (int i = 0; i < threads; i++) right &= host[i] == i % 32;
-    EXPECT(right);
+    correct = true;
+    for (int i = 0; i < threads; i++) correct &= host[i] == i % 32;
+    EXPECT(correct);
     printf(failed ? "FAILED\n" : "PASSED\n");
     return failed;
 }

@@ -1,6 +1,6 @@
 // CUB's device-wide algorithms, compared with the host's results. CUB names its kernels after the list of architectures for which
-// the file is compiled, and ignores the error if the image has no kernel of that name: then nothing is computed, which only the
-// results show.
+// the file is compiled, and ignores the error if the image has no kernel of that name: in that case nothing is computed, which
+// only the results reveal.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
     even.resize(n);
     expect("select", chosen.host(), even);
 
-    // Groups of three with the same key, of which the first is kept.
+    // Groups of three elements with the same key; only the first of each is kept.
     std::vector<unsigned> keys(n), first_keys(n), first_values(n);
     for (int i = 0; i < n; ++i) keys[i] = i / 3;
     for (int i = 0; i < n; i += 3) first_keys[i / 3] = i / 3, first_values[i / 3] = values[i];

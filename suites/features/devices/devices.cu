@@ -19,16 +19,16 @@ __global__ void add(int *data, int value) { data[blockIdx.x * blockDim.x + threa
 static void peers(int last) {
     int *data[2], host[n], can = -1, device = -1;
     cudaStream_t stream[2];
-    int of[2] = {0, last};
+    int ordinals[2] = {0, last};
     for (int i = 0; i < 2; i++) {
-        WORKS(cudaSetDevice(of[i]));
+        WORKS(cudaSetDevice(ordinals[i]));
         WORKS(cudaGetDevice(&device));
-        EXPECT(device == of[i]);
+        EXPECT(device == ordinals[i]);
         WORKS(cudaMalloc(&data[i], n * sizeof(int)));
         WORKS(cudaStreamCreate(&stream[i]));
         cudaPointerAttributes attributes;
         WORKS(cudaPointerGetAttributes(&attributes, data[i]));
-        EXPECT(attributes.device == of[i]);
+        EXPECT(attributes.device == ordinals[i]);
     }
     std::thread([&] {
         int first = -1;

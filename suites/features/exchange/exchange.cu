@@ -1,5 +1,5 @@
 // CTAs that exchange data within a launch: a stencil with a grid barrier between its steps, and an array that one CTA passes to another
-// with a flag.
+// using a flag.
 #include <cooperative_groups.h>
 #include <cstdio>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// CUDA graphs: captured from two streams, built from nodes of every kind, cloned, changed and updated between launches, one inside another.
+// CUDA graphs: captured from two streams, built from nodes of every kind, cloned, changed and updated between launches, and nested.
 #include <cstdio>
 #include <cuda_runtime.h>
 static bool failed = false;
@@ -58,15 +58,15 @@ static void captured(cudaStream_t main, cudaStream_t side, int *a, int *b, int *
     for (int i = 0; i < n; i++) host[i] = i;
     for (int launch = 0; launch < 3; launch++) WORKS(cudaGraphLaunch(instance, main));
     WORKS(cudaStreamSynchronize(main));
-    bool right = called == 9;
-    for (int i = 0; i < n; i++) right &= host[i] == ((i * 2 + 6) * 2 + 6) * 2 + 6;
-    EXPECT(right);
+    bool correct = called == 9;
+    for (int i = 0; i < n; i++) correct &= host[i] == ((i * 2 + 6) * 2 + 6) * 2 + 6;
+    EXPECT(correct);
     WORKS(cudaGraphExecDestroy(instance));
     WORKS(cudaEventDestroy(fork));
     WORKS(cudaEventDestroy(join));
 }
 
-static cudaKernelNodeParams of_step(void **arguments) {
+static cudaKernelNodeParams step_parameters(void **arguments) {
     cudaKernelNodeParams p = {};
     p.func = (void *)step, p.gridDim = n / 128, p.blockDim = 128, p.kernelParams = arguments;
     return p;
@@ -76,7 +76,7 @@ static cudaKernelNodeParams of_step(void **arguments) {
 static void nodes(cudaStream_t stream, int *a, int *host) {
     cudaGraph_t graph, child, clone;
     cudaGraphNode_t fill, first, second, copy, call, inner, empty, symbol, found;
-    cudaGraphExec_t instance, of_clone;
+    cudaGraphExec_t instance, clone_instance;
     WORKS(cudaGraphCreate(&graph, 0));
     WORKS(cudaGraphCreate(&child, 0));
     cudaMemsetParams memset = {};
@@ -87,16 +87,17 @@ static void nodes(cudaStream_t stream, int *a, int *host) {
     Pair by{1, 10};
     const int *none = nullptr;
     void *arguments[] = {&a, &by, &none};
-    cudaKernelNodeParams p = of_step(arguments);
+    cudaKernelNodeParams p = step_parameters(arguments);
     WORKS(cudaGraphAddKernelNode(&first, graph, &fill, 1, &p));
     // Arguments are copied when the node is added.
     by = Pair{2, 1};
-    cudaKernelNodeParams of_scale = {};
-    void *only[] = {&a};
-    of_scale.func = (void *)scale, of_scale.gridDim = n / 256, of_scale.blockDim = 256, of_scale.kernelParams = only;
-    WORKS(cudaGraphAddKernelNode(&inner, child, nullptr, 0, &of_scale));
-    cudaGraphNode_t before[] = {first, symbol};
-    WORKS(cudaGraphAddChildGraphNode(&second, graph, before, 2, child));
+    cudaKernelNodeParams scale_parameters = {};
+    void *scale_arguments[] = {&a};
+    scale_parameters.func = (void *)scale, scale_parameters.gridDim = n / 256, scale_parameters.blockDim = 256;
+    scale_parameters.kernelParams = scale_arguments;
+    WORKS(cudaGraphAddKernelNode(&inner, child, nullptr, 0, &scale_parameters));
+    cudaGraphNode_t dependencies[] = {first, symbol};
+    WORKS(cudaGraphAddChildGraphNode(&second, graph, dependencies, 2, child));
     WORKS(cudaGraphAddEmptyNode(&empty, graph, &second, 1));
     cudaMemcpy3DParms parameters = {};
     parameters.srcPtr = make_cudaPitchedPtr(a, n * sizeof(int), n, 1);
@@ -111,9 +112,9 @@ static void nodes(cudaStream_t stream, int *a, int *host) {
     cudaGraphNodeType type;
     WORKS(cudaGraphNodeGetType(second, &type));
     EXPECT(type == cudaGraphNodeTypeGraph);
-    size_t count_of = 0;
-    WORKS(cudaGraphNodeGetDependencies(second, nullptr, &count_of));
-    EXPECT(count_of == 2);
+    size_t dependency_count = 0;
+    WORKS(cudaGraphNodeGetDependencies(second, nullptr, &dependency_count));
+    EXPECT(dependency_count == 2);
     WORKS(cudaGraphInstantiate(&instance, graph, 0));
     called = 0;
     WORKS(cudaGraphLaunch(instance, stream));
@@ -122,27 +123,27 @@ static void nodes(cudaStream_t stream, int *a, int *host) {
     // Changes one node of the instance; a clone keeps the original work.
     WORKS(cudaGraphClone(&clone, graph));
     WORKS(cudaGraphNodeFindInClone(&found, first, clone));
-    p = of_step(arguments);
+    p = step_parameters(arguments);
     WORKS(cudaGraphExecKernelNodeSetParams(instance, first, &p));
     WORKS(cudaGraphLaunch(instance, stream));
     WORKS(cudaStreamSynchronize(stream));
     EXPECT(host[5] == 9 * 4);
-    WORKS(cudaGraphInstantiate(&of_clone, clone, 0));
-    WORKS(cudaGraphLaunch(of_clone, stream));
+    WORKS(cudaGraphInstantiate(&clone_instance, clone, 0));
+    WORKS(cudaGraphLaunch(clone_instance, stream));
     WORKS(cudaStreamSynchronize(stream));
     EXPECT(host[5] == 71 * 4);
     // Updates the whole instance from another graph of the same shape.
     WORKS(cudaGraphKernelNodeSetParams(found, &p));
     cudaGraphExecUpdateResultInfo info;
-    WORKS(cudaGraphExecUpdate(of_clone, clone, &info));
+    WORKS(cudaGraphExecUpdate(clone_instance, clone, &info));
     EXPECT(info.result == cudaGraphExecUpdateSuccess);
-    WORKS(cudaGraphLaunch(of_clone, stream));
+    WORKS(cudaGraphLaunch(clone_instance, stream));
     WORKS(cudaStreamSynchronize(stream));
     EXPECT(host[5] == 9 * 4 && called == 4);
-    EXPECT(cudaGraphExecUpdate(of_clone, child, &info) == cudaErrorGraphExecUpdateFailure);
+    EXPECT(cudaGraphExecUpdate(clone_instance, child, &info) == cudaErrorGraphExecUpdateFailure);
     cudaGetLastError();
     WORKS(cudaGraphExecDestroy(instance));
-    WORKS(cudaGraphExecDestroy(of_clone));
+    WORKS(cudaGraphExecDestroy(clone_instance));
     WORKS(cudaGraphDestroy(clone));
     WORKS(cudaGraphDestroy(child));
     WORKS(cudaGraphDestroy(graph));

@@ -31,12 +31,12 @@ int main(int argc, char **argv) {
   cudaMemcpyToSymbol(offset, &other_offset, sizeof other_offset);
   fill(values, rows);
   start<<<rows, row>>>(values, results);
-  std::vector<float> got(n);
-  cudaMemcpy(got.data(), results, n * sizeof *results, cudaMemcpyDeviceToHost);
+  std::vector<float> actual(n);
+  cudaMemcpy(actual.data(), results, n * sizeof *results, cudaMemcpyDeviceToHost);
   cudaMemcpyFromSymbol(&count, visits, sizeof count);
   for (int i = 0; i < n; ++i) {
     float value = (float)((i ^ 1) % 1000), expected = value * host_weights[(int)value & 3] + 0.5f + other_offset;
-    if (got[i] != expected && wrong++ < 5) printf("%d: %g, expected %g\n", i, got[i], expected);
+    if (actual[i] != expected && wrong++ < 5) printf("%d: %g, expected %g\n", i, actual[i], expected);
   }
   if (count != 1 + 102ull * rows && ++wrong) printf("%llu visits, expected %llu\n", count, 1 + 102ull * rows);
   printf("%d wrong of %d, %s\n%s\n", wrong, n + 1, cudaGetErrorString(cudaGetLastError()), wrong ? "FAILED" : "PASSED");

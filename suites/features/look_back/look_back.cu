@@ -1,4 +1,4 @@
-// Decoupled look-back, as in the scans of libraries, and a lock. A CTA's next step depends on the values that it polls.
+// Decoupled look-back, as in library scans, and a lock. A CTA's next step depends on the values that it polls.
 #include <cstdio>
 #include <vector>
 #include <cuda_runtime.h>

@@ -17,7 +17,7 @@ __global__ void evaluate(const double *x, double *results, float *single, unsign
   single[2 * i + 1] = powf(fabsf((float)v) + 0.5f, 0.25f);
   bits[i] = __funnelshift_l(i, i * 77u, 5) + __brev(i) + __byte_perm(i, i * 3, 0x3012) + __umulhi(i * 70001u, i * 90001u) +
             __popc(i) + __clz(i);
-  // Shifts by more bits than the type has, which C++ leaves undefined and the GPU does not.
+  // Shifts by more bits than the type has, which are undefined in C++ but not on the GPU.
   unsigned amount = (unsigned)i % 70;
   bits[i] += (i * 77u << amount) ^ (i * 70001u >> amount) ^ (unsigned)(-i >> amount) ^ (unsigned)(i * 7000100001ull << amount >> 16);
 }
@@ -26,9 +26,9 @@ static unsigned reference_bits(unsigned i) {
   unsigned reversed = 0;
   for (int b = 0; b < 32; ++b) reversed |= (i >> b & 1u) << (31 - b);
   unsigned high = i * 77u, shifted = high << 5 | i >> 27;
-  unsigned long long both = (unsigned long long)(i * 3) << 32 | i;
+  unsigned long long pair = (unsigned long long)(i * 3) << 32 | i;
   unsigned permuted = 0;
-  for (int b = 0; b < 4; ++b) permuted |= (unsigned)(both >> 8 * (0x3012 >> 4 * b & 7) & 0xff) << 8 * b;
+  for (int b = 0; b < 4; ++b) permuted |= (unsigned)(pair >> 8 * (0x3012 >> 4 * b & 7) & 0xff) << 8 * b;
   unsigned product = (unsigned)((unsigned long long)(i * 70001u) * (i * 90001u) >> 32);
   unsigned amount = i % 70, few = amount < 31 ? amount : 31;
   unsigned beyond = (amount < 32 ? i * 77u << amount ^ i * 70001u >> amount : 0) ^ (unsigned)(-(int)i >> few) ^
@@ -54,16 +54,16 @@ int main(int argc, char **argv) {
   cudaMemcpy(results.data(), dr, 5 * n * sizeof *dr, cudaMemcpyDeviceToHost);
   cudaMemcpy(single.data(), ds, 2 * n * sizeof *ds, cudaMemcpyDeviceToHost);
   cudaMemcpy(bits.data(), db, n * sizeof *db, cudaMemcpyDeviceToHost);
-  auto check = [&](bool fine, const char *what, double argument, double got, double expected) {
-    if (!fine && wrong++ < 5) printf("%s(%.17g): %.17g, expected %.17g\n", what, argument, got, expected);
+  auto check = [&](bool fine, const char *what, double argument, double actual, double expected) {
+    if (!fine && wrong++ < 5) printf("%s(%.17g): %.17g, expected %.17g\n", what, argument, actual, expected);
   };
   for (int i = 0; i < n; ++i) {
     double v = x[i];
     const char *names[5] = {"sin", "cos", "log", "sqrt", "erf + exp"};
     double expected[5] = {sin(v), cos(v), log(fabs(v) + 1), sqrt(fabs(v)), erf(v) + exp(-fabs(v))};
     for (int k = 0; k < 5; ++k) {
-      double got = results[5 * i + k];
-      check(fabs(got - expected[k]) <= 1e-14 * fmax(1, fabs(expected[k])), names[k], v, got, expected[k]);
+      double actual = results[5 * i + k];
+      check(fabs(actual - expected[k]) <= 1e-14 * fmax(1, fabs(expected[k])), names[k], v, actual, expected[k]);
     }
     if (std::isfinite((float)v)) {
       double s = sin((double)(float)v), p = pow(fabs((double)(float)v) + 0.5, 0.25);

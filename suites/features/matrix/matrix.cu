@@ -1,4 +1,4 @@
-// Matrices of tensor cores: nvcuda::wmma with all types, shapes, layouts and strides, and the PTX instructions below it. All numbers
+// Tensor-core matrices: nvcuda::wmma with all types, shapes, layouts and strides, and the underlying PTX instructions. All numbers
 // are small integers, so that sums are the same in any order.
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// nvcc --default-stream per-thread: stream 0 is the calling host thread's own stream. It differs from the other threads' and
-// from the legacy stream, and can be captured or join another thread's capture through an event.
+// nvcc --default-stream per-thread: stream 0 is the calling host thread's own stream. It differs from the other threads'
+// streams and the legacy stream, and can be captured or join another thread's capture through an event.
 #include <cuda_runtime.h>
 #include <cstdio>
 #include <cstdlib>

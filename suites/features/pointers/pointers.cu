@@ -63,7 +63,7 @@ __global__ void shift(const int *in, int *out) {
 }
 
 int main() {
-  std::vector<int> data(n + 8), offset(n), got(5 * n);
+  std::vector<int> data(n + 8), offset(n), actual(5 * n);
   for (int i = 0; i < n + 8; ++i) data[i] = i * 37 % 101;
   for (int i = 0; i < n; ++i) offset[i] = i % 17;
   const int factors[4] = {1, 10, 100, 1000};
@@ -84,7 +84,7 @@ int main() {
   cudaDeviceSynchronize();
   shift<<<n / threads, threads, 0, stream>>>(out, other);
   cudaStreamSynchronize(stream);
-  cudaMemcpy(got.data(), out, 5 * n * sizeof *out, cudaMemcpyDeviceToHost);
+  cudaMemcpy(actual.data(), out, 5 * n * sizeof *out, cudaMemcpyDeviceToHost);
   std::vector<int> shifted(n);
   cudaMemcpy(shifted.data(), other, n * sizeof *other, cudaMemcpyDeviceToHost);
 
@@ -98,9 +98,9 @@ int main() {
     for (int k = 0; k < i % 4; ++k) sum += data[i + k];
     sum += offset[i] * offset[i] + data[i + (i % 2 ? 4 : 0)] + 5 + "abc"[i % 3];
     sum += data[i / 8 * 8 + i % 6] + cache + own[i % 4];
-    bool fine = got[i] == word && got[n + 4 * i + 3] == sum && shifted[i] == got[(i + threads) % n];
-    for (int k = 0; k < 3; ++k) fine &= got[n + 4 * i + k] == (k < (i % 5 < 3 ? i % 5 : 3) ? data[i + k] : 0);
-    if (!fine && wrong++ < 5) printf("element %d: %d, %d; expected %d, %d\n", i, got[i], got[n + 4 * i + 3], word, sum);
+    bool fine = actual[i] == word && actual[n + 4 * i + 3] == sum && shifted[i] == actual[(i + threads) % n];
+    for (int k = 0; k < 3; ++k) fine &= actual[n + 4 * i + k] == (k < (i % 5 < 3 ? i % 5 : 3) ? data[i + k] : 0);
+    if (!fine && wrong++ < 5) printf("element %d: %d, %d; expected %d, %d\n", i, actual[i], actual[n + 4 * i + 3], word, sum);
   }
   printf("%d wrong, %s\n%s\n", wrong, cudaGetErrorString(cudaGetLastError()), wrong ? "FAILED" : "PASSED");
   return wrong != 0;

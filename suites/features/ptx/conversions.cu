@@ -17,23 +17,23 @@ static double integral(int mode, double value) {
     });
 }
 // NaN becomes 0; values out of range become the nearest bound.
-static uint64_t bounded(int mode, double value, wide least, wide most) {
+static uint64_t bounded(int mode, double value, wide low, wide high) {
     if (value != value) return 0;
     const double whole = integral(mode, value);
-    if (whole <= (double)least) return (uint64_t)least;
-    return whole >= (double)most ? (uint64_t)most : (uint64_t)(wide)whole;
+    if (whole <= (double)low) return (uint64_t)low;
+    return whole >= (double)high ? (uint64_t)high : (uint64_t)(wide)whole;
 }
 // Converts from double or to 64 bits: NaN becomes the highest bit.
-static uint64_t bounded_wide(int mode, double value, wide least, wide most) {
-    return value != value ? (uint64_t)(least ? most : most >> 1) + 1 : bounded(mode, value, least, most);
+static uint64_t bounded_wide(int mode, double value, wide low, wide high) {
+    return value != value ? (uint64_t)(low ? high : high >> 1) + 1 : bounded(mode, value, low, high);
 }
-// A double that rounds to fewer bits as the integer would.
+// Returns a double that rounds to fewer bits in the same way as the integer.
 static double odd(wide value) {
-    wide magnitude = value < 0 ? -value : value, kept = magnitude;
+    wide magnitude = value < 0 ? -value : value, leading = magnitude;
     int shift = 0;
-    while (kept >> 52) kept >>= 1, shift++;
-    if (kept << shift != magnitude) kept |= 1;
-    return std::ldexp((double)kept, shift) * (value < 0 ? -1 : 1);
+    while (leading >> 52) leading >>= 1, shift++;
+    if (leading << shift != magnitude) leading |= 1;
+    return std::ldexp((double)leading, shift) * (value < 0 ? -1 : 1);
 }
 // 8-bit numbers; larger values saturate.
 static uint32_t small(int mantissa_bits, int least_exponent, double largest, uint32_t largest_bits, double value) {

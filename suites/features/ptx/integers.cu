@@ -3,7 +3,7 @@
 #include <climits>
 
 typedef __int128 wide;
-static wide clamp(wide value, wide least, wide most) { return value < least ? least : value > most ? most : value; }
+static wide clamp(wide value, wide low, wide high) { return value < low ? low : value > high ? high : value; }
 static int32_t signed24(uint32_t value) { return (int32_t)(value << 8) >> 8; }
 static unsigned __int128 sum_of_three(uint64_t x, uint64_t y) { return (unsigned __int128)x + y; }
 static uint32_t leading(uint64_t value, int width) {
@@ -23,7 +23,7 @@ static uint32_t nth_set(uint32_t mask, uint32_t base, int n) {
         if ((mask >> i & 1) && ++found == (n > 0 ? n : -n)) return i;
     return ~0u;
 }
-// The manual's pseudo code of bfe.
+// The manual's pseudocode for bfe.
 static uint64_t field(uint64_t value, uint32_t start, uint32_t length, bool is_signed, int width) {
     const uint32_t last = start + length - 1 > (uint32_t)width - 1 || length == 0 ? width - 1 : start + length - 1;
     bool sign = is_signed && length > 0 && (value >> (start + length - 1 > (uint32_t)width - 1 ? (uint32_t)width - 1 : last) & 1);

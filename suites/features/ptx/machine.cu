@@ -125,7 +125,7 @@ __global__ void barriers(const uint32_t *in, uint32_t *out) {
     }
     waited = t < 32 ? 0 : waited;
     atomicAdd(out, waited);
-    // Copies 16 bytes for each of four threads; the last reads only 4.
+    // Copies 16 bytes for each of four threads; the last one reads only 4.
     buffer[t] = 1;
     __syncthreads();
     if (t < 4) {

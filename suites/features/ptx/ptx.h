@@ -21,7 +21,7 @@ __host__ __device__ inline To bits(From from) {
     return to;
 }
 
-// How results compare; all NaNs of a type are equal.
+// How results are compared; all NaNs of a type are equal.
 enum Kind { INTEGER, SINGLE, DOUBLE, HALVES, BFLOATS, ROUGH };
 
 struct Group {
@@ -54,11 +54,11 @@ void check(Group &group, const char *name, Kind kind, const uint64_t *found, con
     int wrong = 0;
     group.instructions++;
     for (int i = 0; i < tuples; i++) {
-        const uint64_t expected = without_nan(kind, model(in[i])), got = without_nan(kind, found[i]);
-        if (kind != ROUGH) group.hash = (group.hash ^ got) * 1099511628211ull;
-        if (!same(kind, got, expected) && wrong++ == 0)
+        const uint64_t expected = without_nan(kind, model(in[i])), actual = without_nan(kind, found[i]);
+        if (kind != ROUGH) group.hash = (group.hash ^ actual) * 1099511628211ull;
+        if (!same(kind, actual, expected) && wrong++ == 0)
             printf("%s(%08x, %08x, %08x; %016llx, %016llx, %016llx): %016llx, expected %016llx\n", name, in[i].a, in[i].b, in[i].c,
-                   (unsigned long long)in[i].x, (unsigned long long)in[i].y, (unsigned long long)in[i].z, (unsigned long long)got,
+                   (unsigned long long)in[i].x, (unsigned long long)in[i].y, (unsigned long long)in[i].z, (unsigned long long)actual,
                    (unsigned long long)expected);
     }
     group.wrong += wrong > 0;

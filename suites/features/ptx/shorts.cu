@@ -8,7 +8,7 @@ static double lesser(double a, double b) {
 }
 static double lesser_nan(double a, double b) { return a != a || b != b ? NAN : lesser(a, b); }
 static uint16_t positive(uint16_t value) { return (value & 0x7fff) > 0x7f80 && value == 0x7fff ? value : value & 0x8000 ? 0 : value; }
-// a * b + c, with the lost bits kept in the last place, so that double rounding is harmless.
+// Returns a * b + c with any lost bits marked in the last place, so that double rounding is harmless.
 static double exact(double a, double b, double c) {
     const double product = a * b, sum = product + c;
     if (sum - sum != 0) return sum;

@@ -1,4 +1,4 @@
-// Launches that CUDA refuses, through each interface that programs use: nothing runs, and the program receives the error and continues.
+// Launches that CUDA refuses, through every launch interface: nothing runs, and the program receives the error and continues.
 #include <cstdio>
 #include <cuda_runtime.h>
 

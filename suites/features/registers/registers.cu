@@ -1,5 +1,5 @@
-// A kernel that takes nearly 64 registers, as many as CTAs of 1,024 threads permit, and does not declare launch bounds: with a probe,
-// such launches must still succeed, through each interface that programs use.
+// A kernel that uses nearly 64 registers, the most that CTAs of 1,024 threads permit, and does not declare launch bounds: with a probe,
+// its launches must still succeed, through every launch interface.
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <utility>
@@ -28,7 +28,7 @@ __global__ void stir(const unsigned *from, unsigned *to, unsigned rounds) {
     to[thread] = mix(from, thread, rounds);
 }
 
-static bool ended_well(cudaError_t error, const char *what) {
+static bool succeeded(cudaError_t error, const char *what) {
     if (error != cudaSuccess) printf("%s: %s\n", what, cudaGetErrorName(error));
     return error == cudaSuccess;
 }
@@ -37,17 +37,17 @@ int main() {
     std::vector<unsigned> values(kCount), found(kCount);
     for (unsigned i = 0; i < kCount; ++i) values[i] = i * i + 1;
     unsigned *from = nullptr, *to = nullptr;
-    bool good = ended_well(cudaMalloc(&from, kCount * sizeof *from), "cudaMalloc") &&
-                ended_well(cudaMalloc(&to, kCount * sizeof *to), "cudaMalloc") &&
-                ended_well(cudaMemcpy(from, values.data(), kCount * sizeof *from, cudaMemcpyHostToDevice), "cudaMemcpy");
-    for (unsigned way = 0; good && way < 3; ++way) {
-        unsigned rounds = kRounds + way;
-        if (way == 0) {
+    bool good = succeeded(cudaMalloc(&from, kCount * sizeof *from), "cudaMalloc") &&
+                succeeded(cudaMalloc(&to, kCount * sizeof *to), "cudaMalloc") &&
+                succeeded(cudaMemcpy(from, values.data(), kCount * sizeof *from, cudaMemcpyHostToDevice), "cudaMemcpy");
+    for (unsigned method = 0; good && method < 3; ++method) {
+        unsigned rounds = kRounds + method;
+        if (method == 0) {
             stir<<<kCtas, kThreads>>>(from, to, rounds);
-            good &= ended_well(cudaGetLastError(), "stir<<<>>>");
-        } else if (way == 1) {
+            good &= succeeded(cudaGetLastError(), "stir<<<>>>");
+        } else if (method == 1) {
             void *arguments[] = {&from, &to, &rounds};
-            good &= ended_well(cudaLaunchKernel((const void *)stir, kCtas, kThreads, arguments, 0, nullptr), "cudaLaunchKernel");
+            good &= succeeded(cudaLaunchKernel((const void *)stir, kCtas, kThreads, arguments, 0, nullptr), "cudaLaunchKernel");
         } else {
             cudaLaunchAttribute attribute = {};
             attribute.id = cudaLaunchAttributePriority;
@@ -58,12 +58,12 @@ int main() {
             configuration.attrs = &attribute;
             configuration.numAttrs = 1;
             void *arguments[] = {&from, &to, &rounds};
-            good &= ended_well(cudaLaunchKernelExC(&configuration, (const void *)stir, arguments), "cudaLaunchKernelExC");
+            good &= succeeded(cudaLaunchKernelExC(&configuration, (const void *)stir, arguments), "cudaLaunchKernelExC");
         }
-        good &= ended_well(cudaMemcpy(found.data(), to, kCount * sizeof *to, cudaMemcpyDeviceToHost), "cudaMemcpy");
+        good &= succeeded(cudaMemcpy(found.data(), to, kCount * sizeof *to, cudaMemcpyDeviceToHost), "cudaMemcpy");
         unsigned wrong = 0;
         for (unsigned i = 0; i < kCount; ++i) wrong += found[i] != mix(values.data(), i, rounds);
-        if (wrong) printf("way %u: %u of %u numbers are wrong\n", way, wrong, kCount);
+        if (wrong) printf("method %u: %u of %u numbers are wrong\n", method, wrong, kCount);
         good &= wrong == 0;
         values = found;
         std::swap(from, to);

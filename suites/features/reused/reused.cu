@@ -1,5 +1,5 @@
 // Two reductions over a CTA in the same shared memory, without a barrier between the last loads of the first and the first stores of the
-// second. Public programs do this: on a GPU, all warps have loaded long before any has shuffled.
+// second. Public programs do this: on a GPU, all warps finish loading long before any finishes shuffling.
 #include <cstdio>
 
 constexpr int kThreads = 256, kCtas = 3;
@@ -32,18 +32,18 @@ __global__ void spread(const float *from, float *to) {
 
 int main() {
     constexpr int count = kCtas * kThreads;
-    float from[count], got[count], *in = nullptr, *out = nullptr;
+    float from[count], actual[count], *in = nullptr, *out = nullptr;
     int wrong = 0;
     // Small integers, whose sums are exact in any order; their mean is 8.
     for (int i = 0; i < count; ++i) from[i] = 8 + (i % 2 ? -1 : 1) * (1 + i / kThreads + i / 2 % 2);
     cudaMalloc(&in, sizeof from);
-    cudaMalloc(&out, sizeof got);
+    cudaMalloc(&out, sizeof actual);
     cudaMemcpy(in, from, sizeof from, cudaMemcpyHostToDevice);
     spread<<<kCtas, kThreads>>>(in, out);
-    cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost);
+    cudaMemcpy(actual, out, sizeof actual, cudaMemcpyDeviceToHost);
     for (int i = 0; i < count; ++i) {
         const float near = 1 + i / kThreads, far = near + 1;
-        wrong += got[i] != 8 + 4096 * (kThreads / 2) * (near * near + far * far);
+        wrong += actual[i] != 8 + 4096 * (kThreads / 2) * (near * near + far * far);
     }
     printf("%d wrong, %s\n%s\n", wrong, cudaGetErrorString(cudaGetLastError()), wrong ? "FAILED" : "PASSED");
     return wrong != 0;

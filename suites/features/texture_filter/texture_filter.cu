@@ -1,6 +1,6 @@
-// Compares texture reads with those of texture hardware, bit by bit. The file contains textures, coordinates and results one after
-// the other; numbers have 32 bits. Its results are those of an H200 (driver 580, nvcc 13.0, 2026-11-27). Built with nvcc,
-// `texture_filter answers.bin` compares other hardware with them, and `texture_filter answers.bin other.bin` writes the file with its results.
+// Compares texture reads with those of texture hardware, bit by bit. The file contains textures, each followed by coordinates and
+// results; numbers have 32 bits. Its results are those of an H200 (driver 580, nvcc 13.0, 2026-11-27). Built with nvcc,
+// `texture_filter answers.bin` compares other hardware with them; `texture_filter answers.bin other.bin` also writes its results to a file.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ static void succeed(cudaError_t status, const char *what) {
     exit(1);
 }
 
-// If CUDA has texture references, one reads the same texture as the object.
+// If CUDA has texture references, a reference reads the same texture as the object.
 #ifdef SUPERSTEP_TEXTURE_REFERENCES_H
 texture<float, 2> image;
 __global__ void read_reference(const float *places, float *results) {
@@ -27,8 +27,8 @@ __global__ void read_reference(const float *places, float *results) {
 enum Shape { LINE = 1, IMAGE, SOLID, LINES, IMAGES };
 enum Format { FLOAT, HALF, CHAR, UNSIGNED_CHAR, SHORT, UNSIGNED_SHORT };
 
-// Header of a texture in the file. Texels, three coordinates per read, and the components of the results follow. Layers count as depth;
-// absent dimensions are 0.
+// Header of a texture in the file, followed by texels, three coordinates per read, and the components of the results. Layers count as
+// depth; absent dimensions are 0.
 struct Texture {
     int shape, width, height, depth;
     int format, components;
@@ -54,7 +54,7 @@ template <class T> __global__ void read(cudaTextureObject_t texture, int shape, 
     }
 }
 
-// The bits of all results of a texture.
+// Returns the bits of all results of a texture.
 static std::vector<uint32_t> results_of(const Texture &texture, const std::vector<char> &texels, const std::vector<float> &places, int number) {
     const size_t row_bytes = texture.width * texture.texel_bytes();
     const int bits = 8 * texture.component_bytes(), other_bits = texture.components > 2 ? bits : 0;

@@ -1,4 +1,4 @@
-// Texture objects: linear memory, rows with a pitch, arrays of two and three dimensions; element and normalised reads, both filters,
+// Texture objects: linear memory, pitched rows, arrays of two and three dimensions; element and normalised reads, both filters,
 // normalised coordinates. Each result is compared with the value that follows from the coordinates.
 #include "reader.h"
 #include <cmath>
@@ -72,7 +72,7 @@ template <class T> static T *results() {
     SUCCEED(cudaMalloc(&device, count * sizeof(T)));
     return device;
 }
-template <class T> static std::vector<T> back(T *device) {
+template <class T> static std::vector<T> download(T *device) {
     std::vector<T> host(count);
     SUCCEED(cudaMemcpy(host.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
     SUCCEED(cudaFree(device));
@@ -125,9 +125,9 @@ int main() {
     Results device{results<float>(), results<float>(), results<float>(), results<float>(), results<float4>(), results<int>()};
     sample<<<1, count>>>(textures, device);
     SUCCEED(cudaGetLastError());
-    const auto row = back(device.rows), between = back(device.field), wrapped = back(device.wrapped), solid = back(device.volume);
-    const auto colour = back(device.colours);
-    const auto layer = back(device.layers);
+    const auto row = download(device.rows), between = download(device.field), wrapped = download(device.wrapped), solid = download(device.volume);
+    const auto colour = download(device.colours);
+    const auto layer = download(device.layers);
     for (int i = 0; i < count; i++) {
         EXPECT(row[i] == value(i, i % height, 0));
         EXPECT(std::fabs(colour[i].x - i / 255.0f) < 1e-6f && std::fabs(colour[i].y - (255 - i) / 255.0f) < 1e-6f && colour[i].w == 1);
@@ -140,7 +140,7 @@ int main() {
     const cudaTextureObject_t numbers_line = create(linear(line, count * sizeof(int)));
     int *out = results<int>();
     SUCCEED(read_line(numbers_line, out, count));
-    const auto shifted = back(out);
+    const auto shifted = download(out);
     for (int i = 0; i < count; i++) EXPECT(shifted[i] == (i < 4 ? 0 : i - 4));
 
     cudaResourceDesc known{};

@@ -1,5 +1,5 @@
 // Reads of textures as every type: a texel becomes four 32-bit numbers according to its format, and the type that is read
-// takes the low bits of as many as it has components. Checked against that rule, and against the digest of an H200's results
+// takes the low bits of as many of them as it has components. Checked against that rule and the digest of an H200's results
 // (driver 580, nvcc 13.0, 2026-11-27).
 #include <cuda_runtime.h>
 
@@ -27,7 +27,7 @@ struct Format {
     int texel_bytes() const { return bits / 8 * channels; }
 };
 
-// Texels whose halves and floats are finite numbers.
+// Texels that are finite numbers as halves and floats.
 static unsigned char texels[4 * 4 * 16];
 
 static uint32_t number(const Format &format, const unsigned char *component) {
@@ -127,7 +127,7 @@ int main() {
     read_all_as<ushort4, unsigned short, 4>();
     read_all_as<unsigned char, unsigned char, 1>();
     read_all_as<char4, signed char, 4>();
-    // Filters yield floats, so integer reads cannot have one.
+    // Filters yield floats, so integer reads cannot use one.
     const cudaChannelFormatDesc numbers = cudaCreateChannelDesc<int>();
     cudaArray_t array;
     SUCCEED(cudaMallocArray(&array, &numbers, 4, 4));
@@ -138,6 +138,6 @@ int main() {
     description.filterMode = cudaFilterModeLinear;
     cudaTextureObject_t object;
     const cudaError_t refused = cudaCreateTextureObject(&object, &resource, &description, nullptr);
-    printf("a filter of integers: %d\ndigest %08x\nmismatches %d\n", refused, digest, mismatches);
+    printf("integer filter: %d\ndigest %08x\nmismatches %d\n", refused, digest, mismatches);
     return mismatches != 0;
 }

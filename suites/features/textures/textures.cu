@@ -1,4 +1,4 @@
-// Texture references in all supported forms: linear memory, pitched memory and arrays of one to three dimensions and with
+// Texture references in all supported forms: linear memory, pitched memory and arrays of one to three dimensions or with
 // layers; all addressing modes, both filters, both read modes. Each result is compared with the host's formula.
 #include "declarations.cuh"
 #include <math.h>
@@ -23,7 +23,7 @@ static void expect(bool holds, const char *what) {
 }
 #define EXPECT(condition) expect((condition), #condition)
 
-// Coordinates from well below 0 to well above 1 (normalised), with so few bits that no product is rounded.
+// Coordinates from well below 0 to well above 1 (normalised), with few enough bits that no product is rounded.
 __host__ __device__ static float coordinate(int i) { return (float)(59 * i - 1331) / 1024; }
 
 __global__ void fetch(float *out, float4 *wide) {
@@ -53,7 +53,7 @@ __global__ void sample_more(float *volume, int4 *layered, int *line_layer, uint4
     unbound[i] = tex2D(nothing, 1.0f, 1.0f);
 }
 
-// The host's formulas: the index of a texel under an addressing mode, -1 for one outside.
+// The host's formulas: the index of a texel under an addressing mode, or -1 if it is outside.
 enum Mode { CLAMP, WRAP, MIRROR, BORDER };
 static int address(int i, int n, Mode mode) {
     if (mode == WRAP) return ((i % n) + n) % n;
@@ -68,8 +68,8 @@ static double texel(const std::vector<float> &data, int x, int y, int z, Mode mo
     x = address(x, width, mode), y = address(y, height, mode), z = address(z, depth, mode);
     return x < 0 || y < 0 || z < 0 ? 0 : data[(z * height + y) * width + x];
 }
-// Linear filter in all dimensions with a coordinate; weights are multiples of 1/256, also in multiple dimensions. texture_filter
-// shows that the hardware filters in this way.
+// Linear filter in the first `dimensions` dimensions; weights are multiples of 1/256 in each case. texture_filter shows that
+// the hardware filters this way.
 static int rounded(int product) { return (product + 128) / 256; }
 static double filtered(const std::vector<float> &data, float x, float y, float z, int dimensions, Mode mode) {
     const float at[3] = {x, y, z};
@@ -100,12 +100,12 @@ template <class T> static T *device(size_t elements) {
     SUCCEED(cudaMemset(memory, 0, elements * sizeof(T)));
     return memory;
 }
-template <class T> static T *copied(const std::vector<T> &data) {
+template <class T> static T *upload(const std::vector<T> &data) {
     T *memory = device<T>(data.size());
     SUCCEED(cudaMemcpy(memory, data.data(), data.size() * sizeof(T), cudaMemcpyHostToDevice));
     return memory;
 }
-template <class T> static std::vector<T> back(const T *memory) {
+template <class T> static std::vector<T> download(const T *memory) {
     std::vector<T> data(count);
     SUCCEED(cudaMemcpy(data.data(), memory, count * sizeof(T), cudaMemcpyDeviceToHost));
     return data;
@@ -121,35 +121,35 @@ static void fetches() {
         shorts[i] = make_short2(i * 500 - 16000, -32768);
     }
     size_t offset = 1;
-    float *d_numbers = copied(numbers);
+    float *d_numbers = upload(numbers);
     SUCCEED(cudaBindTexture(&offset, linear, d_numbers, numbers.size() * sizeof(float)));
     EXPECT(offset == 0);
     cudaChannelFormatDesc wrong = cudaCreateChannelDesc<double>(), format = cudaCreateChannelDesc<uchar4>();
-    uchar4 *d_bytes = copied(bytes);
+    uchar4 *d_bytes = upload(bytes);
     EXPECT(cudaBindTexture(nullptr, bytes_as_floats, d_bytes, wrong, count * sizeof(uchar4)) == cudaErrorInvalidChannelDescriptor);
     SUCCEED(cudaBindTexture(nullptr, bytes_as_floats, d_bytes, format, count * sizeof(uchar4)));
     const textureReference *reference = nullptr;
     SUCCEED(cudaGetTextureReference(&reference, &shorts_as_floats));
     format = cudaCreateChannelDesc<short2>();
-    SUCCEED(cudaBindTexture(nullptr, reference, copied(shorts), &format, count * sizeof(short2)));
+    SUCCEED(cudaBindTexture(nullptr, reference, upload(shorts), &format, count * sizeof(short2)));
 
     float *out = device<float>(count);
     float4 *wide = device<float4>(count);
     fetch<<<1, count>>>(out, wide);
-    const std::vector<float> got = back(out);
-    const std::vector<float4> got_wide = back(wide);
+    const std::vector<float> actual = download(out);
+    const std::vector<float4> actual_wide = download(wide);
     for (int i = 0; i < count; i++) {
-        EXPECT(got[i] == (i < 8 || i >= 48 ? 0 : numbers[i - 8]));
-        EXPECT(near(got_wide[i].x, bytes[i].x / 255.0) && near(got_wide[i].y, bytes[i].w / 255.0));
-        EXPECT(near(got_wide[i].z, shorts[i].x / 32767.0) && got_wide[i].w == -1);
+        EXPECT(actual[i] == (i < 8 || i >= 48 ? 0 : numbers[i - 8]));
+        EXPECT(near(actual_wide[i].x, bytes[i].x / 255.0) && near(actual_wide[i].y, bytes[i].w / 255.0));
+        EXPECT(near(actual_wide[i].z, shorts[i].x / 32767.0) && actual_wide[i].w == -1);
     }
     // Bound to other memory, then unbound.
     SUCCEED(cudaBindTexture(nullptr, linear, d_numbers + 1, 8 * sizeof(float)));
     fetch<<<1, count>>>(out, wide);
-    EXPECT(back(out)[8] == numbers[1] && back(out)[16] == 0);
+    EXPECT(download(out)[8] == numbers[1] && download(out)[16] == 0);
     SUCCEED(cudaUnbindTexture(linear));
     fetch<<<1, count>>>(out, wide);
-    EXPECT(back(out)[8] == 0);
+    EXPECT(download(out)[8] == 0);
 }
 
 static cudaArray_t array_of(const std::vector<float> &data, int columns, int rows) {
@@ -180,15 +180,15 @@ static void samples(const std::vector<float> &data) {
     float *out[5];
     for (float *&memory : out) memory = device<float>(count);
     sample<<<1, count>>>(out[0], out[1], out[2], out[3], out[4]);
-    std::vector<float> got[5];
-    for (int i = 0; i < 5; i++) got[i] = back(out[i]);
+    std::vector<float> actual[5];
+    for (int i = 0; i < 5; i++) actual[i] = download(out[i]);
     for (int i = 0; i < count; i++) {
         const float x = coordinate(i) * width, y = coordinate(i) * height, flipped = (1 - coordinate(i)) * height;
-        EXPECT(near(got[0][i], filtered(data, x, 0, 0, 1, CLAMP)));
-        EXPECT(got[1][i] == texel(data, (int)floorf(x), (int)floorf(y), 0, CLAMP));
-        EXPECT(near(got[2][i], filtered(data, x, y, 0, 2, WRAP)));
-        EXPECT(got[3][i] == texel(data, (int)floorf(x), (int)floorf(flipped), 0, MIRROR));
-        EXPECT(near(got[4][i], filtered(data, x, y, 0, 2, BORDER)));
+        EXPECT(near(actual[0][i], filtered(data, x, 0, 0, 1, CLAMP)));
+        EXPECT(actual[1][i] == texel(data, (int)floorf(x), (int)floorf(y), 0, CLAMP));
+        EXPECT(near(actual[2][i], filtered(data, x, y, 0, 2, WRAP)));
+        EXPECT(actual[3][i] == texel(data, (int)floorf(x), (int)floorf(flipped), 0, MIRROR));
+        EXPECT(near(actual[4][i], filtered(data, x, y, 0, 2, BORDER)));
     }
     std::vector<float> copy(data.size());
     SUCCEED(cudaMemcpyFromArray(copy.data(), array, 4, 2, 30 * sizeof(float), cudaMemcpyDeviceToHost));
@@ -232,18 +232,18 @@ static void volumes(const std::vector<float> &data) {
     int *line_layer = device<int>(count);
     uint4 *unbound = device<uint4>(count);
     sample_more<<<1, count>>>(out, layered, line_layer, unbound);
-    const std::vector<float> got = back(out);
-    const std::vector<int4> got_layered = back(layered);
-    const std::vector<int> got_line = back(line_layer);
+    const std::vector<float> actual = download(out);
+    const std::vector<int4> actual_layered = download(layered);
+    const std::vector<int> actual_line = download(line_layer);
     for (int i = 0; i < count; i++) {
         const float x = coordinate(i) * width, y = coordinate(i) * height, z = coordinate(i) * depth;
-        EXPECT(near(got[i], filtered(data, x, y, z, 3, CLAMP)));
+        EXPECT(near(actual[i], filtered(data, x, y, z, 3, CLAMP)));
         const int column = address((int)floorf(x), width, CLAMP), row = address((int)floorf(y), height, CLAMP);
         const int layer = i % (depth + 2) == 0 ? depth - 1 : address(i % (depth + 2) - 1, depth, CLAMP); // -1 is a large number
         const int4 texel = numbers[(layer * height + row) * width + column];
-        EXPECT(got_layered[i].x == texel.x && got_layered[i].y == texel.y && got_layered[i].z == texel.z && got_layered[i].w == texel.w);
-        EXPECT(got_line[i] == plain[i % height * width + column]);
-        EXPECT(back(unbound)[i].x == 0);
+        EXPECT(actual_layered[i].x == texel.x && actual_layered[i].y == texel.y && actual_layered[i].z == texel.z && actual_layered[i].w == texel.w);
+        EXPECT(actual_line[i] == plain[i % height * width + column]);
+        EXPECT(download(unbound)[i].x == 0);
     }
     SUCCEED(cudaUnbindTexture(nothing));
 }

@@ -1,4 +1,4 @@
-// Functions whose inline PTX in Clang's headers declares neither `volatile` nor memory accesses: vector atomics, and loads of `long` with
+// Functions in Clang's headers with inline PTX that declares neither `volatile` nor memory accesses: vector atomics, and loads of `long` with
 // cache hints. All counts are for 2 CTAs of 32 threads.
 #include <cstdio>
 
@@ -40,15 +40,15 @@ __global__ void hand_over(long *numbers, long *seen) {
 int main() {
     float2 *pairs, sums[2 + kCtas];
     float4 *quads, wide[2 + kCtas];
-    long *numbers, *seen, got[kCount];
+    long *numbers, *seen, actual[kCount];
     int wrong = 0;
     cudaMalloc(&pairs, sizeof sums);
     cudaMalloc(&quads, sizeof wide);
-    cudaMalloc(&numbers, 3 * sizeof got);
-    cudaMalloc(&seen, sizeof got);
+    cudaMalloc(&numbers, 3 * sizeof actual);
+    cudaMalloc(&seen, sizeof actual);
     cudaMemset(pairs, 0, sizeof sums);
     cudaMemset(quads, 0, sizeof wide);
-    cudaMemset(numbers, 0, 3 * sizeof got);
+    cudaMemset(numbers, 0, 3 * sizeof actual);
 
     add<<<kCtas, kThreads>>>(pairs, quads);
     cudaMemcpy(sums, pairs, sizeof sums, cudaMemcpyDeviceToHost);
@@ -60,11 +60,11 @@ int main() {
         wrong += wide[i].x != n || wide[i].y != 2 * n || wide[i].z != 3 * n || wide[i].w != 4 * n;
     }
     count_up<<<kCtas, kThreads>>>(numbers, seen);
-    cudaMemcpy(got, seen, sizeof got, cudaMemcpyDeviceToHost);
-    for (long each : got) wrong += each != 111;
+    cudaMemcpy(actual, seen, sizeof actual, cudaMemcpyDeviceToHost);
+    for (long each : actual) wrong += each != 111;
     hand_over<<<kCtas, kThreads>>>(numbers, seen);
-    cudaMemcpy(got, seen, sizeof got, cudaMemcpyDeviceToHost);
-    for (long each : got) wrong += each != 1000;
+    cudaMemcpy(actual, seen, sizeof actual, cudaMemcpyDeviceToHost);
+    for (long each : actual) wrong += each != 1000;
     printf("%d wrong, %s\n%s\n", wrong, cudaGetErrorString(cudaGetLastError()), wrong ? "FAILED" : "PASSED");
     return wrong != 0;
 }

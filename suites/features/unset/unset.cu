@@ -1,5 +1,5 @@
 // Passes uninitialised values where only other lanes' values matter, as programs for nvcc do. If a function promised Clang that its
-// arguments are initialised, Clang would conclude that such lanes never get there, and remove their condition.
+// arguments are initialised, Clang would conclude that such lanes never get there and remove their condition.
 #include <cstdio>
 
 constexpr int kThreads = 64, kCtas = 4;
@@ -19,14 +19,14 @@ __global__ void hand_on(const int *from, int *to) {
 
 int main() {
     constexpr int count = kCtas * kThreads, warps = count / 32;
-    int from[warps], got[count], wrong = 0, *in = nullptr, *out = nullptr;
+    int from[warps], actual[count], wrong = 0, *in = nullptr, *out = nullptr;
     for (int i = 0; i < warps; ++i) from[i] = 1000 * i * i + 7;
     cudaMalloc(&in, sizeof from);
-    cudaMalloc(&out, sizeof got);
+    cudaMalloc(&out, sizeof actual);
     cudaMemcpy(in, from, sizeof from, cudaMemcpyHostToDevice);
     hand_on<<<kCtas, kThreads>>>(in, out);
-    cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost);
-    for (int i = 0; i < count; ++i) wrong += got[i] != from[i / 32] + from[i % 2 ? 1 : 2] + i % 32;
+    cudaMemcpy(actual, out, sizeof actual, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < count; ++i) wrong += actual[i] != from[i / 32] + from[i % 2 ? 1 : 2] + i % 32;
     printf("%d wrong, %s\n%s\n", wrong, cudaGetErrorString(cudaGetLastError()), wrong ? "FAILED" : "PASSED");
     return wrong != 0;
 }

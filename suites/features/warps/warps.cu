@@ -59,8 +59,8 @@ int main() {
   cudaMemset(out, 0, n * sizeof *out);
   cudaMemcpy(totals, &start, sizeof start, cudaMemcpyHostToDevice);
   meet<<<dim3(2, 3, 2), dim3(8, 5, 3), threads * sizeof(int)>>>(out, totals);
-  std::vector<int> got(n);
-  cudaMemcpy(got.data(), out, n * sizeof *out, cudaMemcpyDeviceToHost);
+  std::vector<int> actual(n);
+  cudaMemcpy(actual.data(), out, n * sizeof *out, cudaMemcpyDeviceToHost);
   cudaMemcpy(&end, totals, sizeof end, cudaMemcpyDeviceToHost);
   read_back<<<dim3(2, 3, 2), dim3(8, 5, 3)>>>(totals, out);
 
@@ -78,8 +78,8 @@ int main() {
       int lane = t % 32, base = t - lane, lanes = t < 96 ? 32 : 24, odd = 0;
       for (int l = 0; l < lanes; ++l) odd += value[base + l] & 1;
       int expected = value[t] + odd + (lane ? value[t - 1] : 0) + value[base] + 1 + 2 + threads / 2 + (t % 3 == 0);
-      if (got[c * threads + t] != expected && wrong++ < 5)
-        printf("CTA %d thread %d: %d, expected %d\n", c, t, got[c * threads + t], expected);
+      if (actual[c * threads + t] != expected && wrong++ < 5)
+        printf("CTA %d thread %d: %d, expected %d\n", c, t, actual[c * threads + t], expected);
       x ^= c * threads + t;
     }
   }
@@ -89,7 +89,7 @@ int main() {
   wrong += end.exchanged != 7 || end.claimed != 99;
   int first;
   cudaMemcpy(&first, out, sizeof first, cudaMemcpyDeviceToHost);
-  wrong += first != got[0] + end.sum;
+  wrong += first != actual[0] + end.sum;
   printf("%d wrong, %s\n%s\n", wrong, cudaGetErrorString(cudaGetLastError()), wrong ? "FAILED" : "PASSED");
   return wrong != 0;
 }

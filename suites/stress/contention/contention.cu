@@ -22,7 +22,7 @@ static void check(cudaError_t error, const char *what) {
   failed = true;
 }
 
-// Decides which way a lane takes, for host and device.
+// Decides which path a lane takes, for host and device.
 __host__ __device__ inline unsigned mix(unsigned value) {
   value ^= value >> 16;
   value *= 0x7feb352du;
@@ -111,9 +111,9 @@ struct Case {
   unsigned look(unsigned index) const { return table[index % table_size]; }
 
   std::vector<unsigned> results(unsigned threads) {
-    std::vector<unsigned> back(threads);
-    check(cudaMemcpy(back.data(), sums, threads * sizeof(unsigned), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    return back;
+    std::vector<unsigned> actual(threads);
+    check(cudaMemcpy(actual.data(), sums, threads * sizeof(unsigned), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return actual;
   }
 
   void differ(const char *kernel, unsigned thread) {
@@ -126,7 +126,7 @@ struct Case {
     check(cudaMemset(total, 0, sizeof(unsigned)), "cudaMemset");
     storm<<<grid_of(launch, ctas), block_of(launch, threads)>>>(device_table, sums, total, rounds, now);
     check(cudaGetLastError(), "launch of storm");
-    const std::vector<unsigned> back = results(all);
+    const std::vector<unsigned> actual = results(all);
     unsigned adds = 0, added = 0;
     for (unsigned thread = 0; thread < all; ++thread) {
       unsigned sum = 0;
@@ -138,7 +138,7 @@ struct Case {
         if (r.branch) sum += look(mix(thread + round));
         for (unsigned i = 0; i < r.loop; ++i) sum += look(thread * 3 + i * 77 + sum);
       }
-      if (back[thread] != sum) differ("storm", thread);
+      if (actual[thread] != sum) differ("storm", thread);
     }
     expected += all;
     check(cudaMemcpy(&added, total, sizeof added, cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -149,9 +149,9 @@ struct Case {
     const unsigned ctas = 4096, threads = 256, all = ctas * threads, now = seed + launch;
     crowd<<<ctas, threads>>>(device_table, sums, now);
     check(cudaGetLastError(), "launch of crowd");
-    const std::vector<unsigned> back = results(all);
+    const std::vector<unsigned> actual = results(all);
     for (unsigned thread = 0; thread < all; ++thread)
-      if (back[thread] != look(thread + now) + look(mix(thread ^ now))) differ("crowd", thread);
+      if (actual[thread] != look(thread + now) + look(mix(thread ^ now))) differ("crowd", thread);
     expected += 3ull * all;
   }
 
@@ -159,7 +159,7 @@ struct Case {
     const unsigned rounds = 3000, now = seed + launch;
     solo<<<1, 32>>>(device_table, sums, rounds, now);
     check(cudaGetLastError(), "launch of solo");
-    const std::vector<unsigned> back = results(32);
+    const std::vector<unsigned> actual = results(32);
     for (unsigned thread = 0; thread < 32; ++thread) {
       unsigned sum = now;
       for (unsigned round = 0; round < rounds; ++round) {
@@ -167,7 +167,7 @@ struct Case {
         expected += 1;
         if (thread % 3 == round % 3) sum += look(sum), expected += 1;
       }
-      if (back[thread] != sum) differ("solo", thread);
+      if (actual[thread] != sum) differ("solo", thread);
       expected += 1;
     }
   }
@@ -177,10 +177,10 @@ struct Case {
     check(cudaMemset(sums, 0, 2 * ctas * sizeof(unsigned)), "cudaMemset");
     relay<<<ctas, 32>>>(sums, sums + ctas, rounds);
     check(cudaGetLastError(), "launch of relay");
-    const std::vector<unsigned> back = results(2 * ctas);
+    const std::vector<unsigned> actual = results(2 * ctas);
     for (unsigned cta = 0; cta < ctas; ++cta) {
-      if (back[cta] != rounds) differ("relay", cta);
-      expected += rounds + back[ctas + cta] + 1;
+      if (actual[cta] != rounds) differ("relay", cta);
+      expected += rounds + actual[ctas + cta] + 1;
     }
   }
 };

@@ -2,12 +2,13 @@
 //
 //   faults MODE
 //
-// none      succeeds                                         assert       a device assert fails illegal   a kernel writes to
-// address 0                     reset-mid    cudaDeviceReset between two halves reset-end cudaDeviceReset, then the end
-// exit         ends without waiting for the device abort     abort() after the kernels have ended             running      a
-// kernel runs for a long time, to be killed device-memory  takes nearly all device memory first        host-memory  can map
-// little more host memory host-dead can map no more host memory once tracing runs    much         writes a large trace, for
-// a full disk passing   launches pass data on forever, to be killed
+// none           succeeds                                       assert         a device assert fails
+// illegal        a kernel writes to address 0                   abort          abort() after the kernels have ended
+// reset-mid      cudaDeviceReset between two halves             reset-end      cudaDeviceReset, then the end
+// exit           ends without waiting for the device            running        a long-running kernel, to be killed
+// device-memory  takes nearly all device memory first           host-memory    can map little more host memory
+// host-dead      can map no more host memory once tracing runs  much           writes a large trace, for a full disk
+// passing        launches pass data on forever, to be killed
 
 #include <cassert>
 #include <cstdio>
@@ -39,7 +40,7 @@ __global__ void asserts(const unsigned *in, unsigned *out) {
   assert(thread != elements / 2);
 }
 
-// Runs for about `cycles`, and accesses memory all the time.
+// Runs for about `cycles` clock cycles and keeps accessing memory.
 __global__ void endless(const unsigned *in, unsigned *out, unsigned long long cycles) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const long long begin = clock64();
@@ -92,8 +93,8 @@ static void limit_host(unsigned long long bytes) {
     if (fscanf(file, "%llu", &pages) != 1) pages = 0;
     fclose(file);
   }
-  const rlim_t most = pages * (unsigned long long)sysconf(_SC_PAGESIZE) + bytes;
-  const rlimit limit = {most, most};
+  const rlim_t maximum = pages * (unsigned long long)sysconf(_SC_PAGESIZE) + bytes;
+  const rlimit limit = {maximum, maximum};
   if (pages == 0 || setrlimit(RLIMIT_AS, &limit)) printf("the limit cannot be set\n"), failed = 1;
 }
 
@@ -111,7 +112,7 @@ int main(int argc, char **argv) {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-    // Takes blocks down to 2 MiB, then frees some: enough for the kernels, too little for a second stream's trace.
+    // Allocates blocks down to 2 MiB, then frees some memory: enough for the kernels, too little for a second stream's trace.
     void *reserve;
     check(cudaMalloc(&reserve, 32u << 20), "cudaMalloc");
     for (size_t block = free_bytes; block >= 2u << 20; block /= 2) {
@@ -128,7 +129,7 @@ int main(int argc, char **argv) {
   memory.launch();
   if (is("host-dead")) {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    sleep(2); // captured data are written to disk within a second
+    sleep(2); // captured data is written to disk within a second
     limit_host(0);
     memory.launch();
   }

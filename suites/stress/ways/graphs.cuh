@@ -3,7 +3,7 @@
 
 #include "launches.cuh"
 
-// Two concurrent chains between a common start and end; the data of each show the order of its steps.
+// Two concurrent chains between a common start and end; the data of each chain shows the order of its steps.
 static void graph() {
   Data left, right;
   cudaStream_t stream, side;
@@ -57,11 +57,11 @@ static void graph() {
   check(cudaGraphDestroy(captured), "cudaGraphDestroy");
 }
 
-// A chain of three explicit nodes, and one concurrent with it.
+// A chain of three explicit nodes and one node concurrent with it.
 static void nodes() {
   Data chain, beside;
   cudaGraph_t graph, clone;
-  cudaGraphExec_t instance, of_clone;
+  cudaGraphExec_t instance, clone_instance;
   cudaGraphNode_t node[4];
   check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
   auto parameters = [](void **arguments) {
@@ -87,7 +87,7 @@ static void nodes() {
   if (count != 4) printf("the graph has %zu nodes instead of 4\n", count), failed = true;
   check(cudaGraphInstantiate(&instance, graph, 0), "cudaGraphInstantiate");
   check(cudaGraphClone(&clone, graph), "cudaGraphClone");
-  check(cudaGraphInstantiate(&of_clone, clone, 0), "cudaGraphInstantiate");
+  check(cudaGraphInstantiate(&clone_instance, clone, 0), "cudaGraphInstantiate");
   for (unsigned i = 0; i < 200; ++i) {
     unsigned last = 4;
     if (i >= 100) {
@@ -97,7 +97,7 @@ static void nodes() {
       const cudaKernelNodeParams p = parameters(arguments);
       check(cudaGraphExecKernelNodeSetParams(instance, node[3], &p), "cudaGraphExecKernelNodeSetParams");
     }
-    check(cudaGraphLaunch(i == 50 ? of_clone : instance, 0), "cudaGraphLaunch");
+    check(cudaGraphLaunch(i == 50 ? clone_instance : instance, 0), "cudaGraphLaunch");
     chain.stepped(1);
     chain.stepped(2);
     beside.stepped(3);

@@ -23,13 +23,13 @@ static bool check(cudaError_t error, const char *what) {
 
 constexpr unsigned ctas = 16, threads = 64, elements = ctas * threads;
 
-// A step whose order matters, with three accesses per thread.
+// A step that depends on the order of steps, with three accesses per thread.
 __global__ void step(const unsigned *in, unsigned *data, unsigned add) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   data[thread] = data[thread] * 3 + in[thread] + add;
 }
 
-// Runs for a number of clock cycles and counts its loads. Of two stores to counts[thread], the second stores their number.
+// Runs for a number of clock cycles and counts its loads. Stores to counts[thread] twice; the second value is the number of loads.
 __global__ void busy(const unsigned *in, unsigned *counts, unsigned long long cycles) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const long long begin = clock64();
@@ -71,12 +71,12 @@ __global__ void through_shared(const unsigned *in, unsigned *out, unsigned words
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// Two arrays, and their expected contents.
+// Two arrays and their expected contents.
 struct Data {
-  std::vector<unsigned> in, should;
+  std::vector<unsigned> in, wanted;
   unsigned *device_in = nullptr, *data = nullptr;
 
-  Data() : in(elements), should(elements) {
+  Data() : in(elements), wanted(elements) {
     for (unsigned i = 0; i < elements; ++i) in[i] = i * 2654435761u;
     check(cudaMalloc(&device_in, elements * sizeof(unsigned)), "cudaMalloc");
     check(cudaMalloc(&data, elements * sizeof(unsigned)), "cudaMalloc");
@@ -87,7 +87,7 @@ struct Data {
 
   // Applies a step to the expected contents and the number of accesses.
   void stepped(unsigned add) {
-    for (unsigned i = 0; i < elements; ++i) should[i] = should[i] * 3 + in[i] + add;
+    for (unsigned i = 0; i < elements; ++i) wanted[i] = wanted[i] * 3 + in[i] + add;
     expected += 3ull * elements;
   }
 
@@ -98,19 +98,19 @@ struct Data {
   }
 
   void compare(const char *what) {
-    std::vector<unsigned> back(elements);
+    std::vector<unsigned> actual(elements);
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    check(cudaMemcpy(back.data(), data, elements * sizeof(unsigned), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    if (back != should) {
+    check(cudaMemcpy(actual.data(), data, elements * sizeof(unsigned), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    if (actual != wanted) {
       printf("%s: wrong results\n", what);
       failed = true;
     }
   }
 
   std::vector<unsigned> read(const unsigned *from, unsigned words) {
-    std::vector<unsigned> back(words);
-    check(cudaMemcpy(back.data(), from, words * sizeof(unsigned), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    return back;
+    std::vector<unsigned> actual(words);
+    check(cudaMemcpy(actual.data(), from, words * sizeof(unsigned), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return actual;
   }
 };
 
@@ -129,25 +129,25 @@ static void plain() {
 // Successive launches in streams of all kinds; a wrong order yields wrong results.
 static void streams() {
   Data data;
-  cudaStream_t blocking, free_one;
+  cudaStream_t blocking, non_blocking;
   cudaEvent_t event;
   check(cudaStreamCreate(&blocking), "cudaStreamCreate");
-  check(cudaStreamCreateWithFlags(&free_one, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check(cudaStreamCreateWithFlags(&non_blocking, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   check(cudaEventCreate(&event), "cudaEventCreate");
   for (unsigned i = 0; i < 50; ++i) {
     data.launch(4 * i, cudaStreamLegacy);
     data.launch(4 * i + 1, blocking); // waits for the legacy stream implicitly
     check(cudaEventRecord(event, blocking), "cudaEventRecord");
-    check(cudaStreamWaitEvent(free_one, event, 0), "cudaStreamWaitEvent");
-    data.launch(4 * i + 2, free_one);
-    check(cudaEventRecord(event, free_one), "cudaEventRecord");
+    check(cudaStreamWaitEvent(non_blocking, event, 0), "cudaStreamWaitEvent");
+    data.launch(4 * i + 2, non_blocking);
+    check(cudaEventRecord(event, non_blocking), "cudaEventRecord");
     check(cudaStreamWaitEvent(cudaStreamPerThread, event, 0), "cudaStreamWaitEvent");
     data.launch(4 * i + 3, cudaStreamPerThread); // the legacy stream waits for it implicitly
   }
   data.compare("streams");
 }
 
-// Two kernels of one CTA each: measures for how much of the shorter one's time they overlap.
+// Runs two kernels of one CTA each and measures the fraction of the shorter one's time during which they overlap.
 static void overlap() {
   Data data;
   cudaStream_t stream[2];
@@ -177,11 +177,11 @@ static void overlap() {
     check(cudaEventElapsedTime(&from[i], origin, begin[i]), "cudaEventElapsedTime");
     check(cudaEventElapsedTime(&to[i], origin, end[i]), "cudaEventElapsedTime");
   }
-  const float together = std::min(to[0], to[1]) - std::max(from[0], from[1]);
+  const float shared_ms = std::min(to[0], to[1]) - std::max(from[0], from[1]);
   const float shorter = std::min(to[0] - from[0], to[1] - from[1]);
   printf("{\"first_ms\": [%.2f, %.2f], \"second_ms\": [%.2f, %.2f], \"overlap\": %.3f}\n", from[0], to[0], from[1], to[1],
-         together / shorter);
-  if (together < 0.5f * shorter) printf("the kernels did not overlap\n"), failed = true;
+         shared_ms / shorter);
+  if (shared_ms < 0.5f * shorter) printf("the kernels did not overlap\n"), failed = true;
 }
 
 static void threads_of_the_host() {
@@ -225,8 +225,8 @@ static void cooperative() {
   void *arguments[] = {&arrived, &sum, &polls, &rounds};
   check(cudaLaunchCooperativeKernel((const void *)meet, grid, 128, arguments, 0, 0), "cudaLaunchCooperativeKernel");
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  const std::vector<unsigned> back = data.read(arrived, 2);
-  if (back[0] != grid * rounds || back[1] != grid * rounds * 128) printf("cooperative: wrong results\n"), failed = true;
+  const std::vector<unsigned> actual = data.read(arrived, 2);
+  if (actual[0] != grid * rounds || actual[1] != grid * rounds * 128) printf("cooperative: wrong results\n"), failed = true;
   expected += grid * rounds * 129ull + grid;
   for (unsigned polled : data.read(polls, grid)) expected += polled;
   printf("{\"ctas\": %u}\n", grid);
@@ -264,23 +264,23 @@ static void clusters() {
 
 static void shared() {
   Data data;
-  int most = 0;
+  int max_bytes = 0;
   cudaFuncAttributes attributes;
-  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&max_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0), "cudaDeviceGetAttribute");
   check(cudaFuncGetAttributes(&attributes, through_shared), "cudaFuncGetAttributes");
-  most -= int(attributes.sharedSizeBytes);
-  check(cudaFuncSetAttribute(through_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, most), "cudaFuncSetAttribute");
-  const unsigned words = most / sizeof(unsigned);
-  through_shared<<<ctas, threads, most>>>(data.device_in, data.data, words);
+  max_bytes -= int(attributes.sharedSizeBytes);
+  check(cudaFuncSetAttribute(through_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, max_bytes), "cudaFuncSetAttribute");
+  const unsigned words = max_bytes / sizeof(unsigned);
+  through_shared<<<ctas, threads, max_bytes>>>(data.device_in, data.data, words);
   check(cudaGetLastError(), "launch of through_shared");
-  const std::vector<unsigned> back = data.read(data.data, elements);
+  const std::vector<unsigned> actual = data.read(data.data, elements);
   for (unsigned i = 0; i < elements; ++i) {
     unsigned sum = 0;
     for (unsigned w = i % threads; w < words; w += threads) sum += data.in[(words - 1 - w) % elements];
-    if (back[i] != sum && !failed) printf("shared: wrong results\n"), failed = true;
+    if (actual[i] != sum && !failed) printf("shared: wrong results\n"), failed = true;
   }
   expected += ctas * (unsigned long long)words + elements;
-  printf("{\"dynamic_shared_bytes\": %d}\n", most);
+  printf("{\"dynamic_shared_bytes\": %d}\n", max_bytes);
 }
 
 using LaunchKernel = int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cudaStream_t, void **,
@@ -321,7 +321,7 @@ static void driver_memory() {
     if (i % 10 == 0) {
       check(i ? (cudaError_t)release(data.data) : cudaFree(data.data), "cuMemFree");
       check((cudaError_t)allocate(&data.data, elements * sizeof(unsigned)), "cuMemAlloc");
-      check(cudaMemcpy(data.data, data.should.data(), elements * sizeof(unsigned), cudaMemcpyHostToDevice), "cudaMemcpy");
+      check(cudaMemcpy(data.data, data.wanted.data(), elements * sizeof(unsigned), cudaMemcpyHostToDevice), "cudaMemcpy");
     }
     data.launch(i);
     if (i == 9) data.compare("driver-memory");
@@ -344,7 +344,7 @@ static void module() {
   check((cudaError_t)find(&function, loaded, "own"), "cuModuleGetFunction");
   check((cudaError_t)launch(function, 1, 1, 1, 1, 1, 1, 0, 0, arguments, nullptr), "cuLaunchKernel");
   data.launch(7);
-  data.should[0] += 42 * 3;
+  data.wanted[0] += 42 * 3;
   data.compare("module");
 }
 

@@ -1,15 +1,15 @@
-// Ways to launch kernels. Each run uses one of them, checks its results, and prints how many global accesses its kernels must
-// have made: `expected-accesses: N`. Other figures are printed as lines of JSON.
+// Ways to launch kernels. Each run uses one of them, checks its results, and prints the number of global accesses that
+// its kernels must have made: `expected-accesses: N`. Other figures are printed as JSON lines.
 //
 //   ways WAY
 //
-// plain      a default stream, a stream, both waiting     streams      legacy, per-thread, blocking and non-blocking streams
-// overlap    two kernels at the same time, by events      threads      launches from four host threads
+// plain      the default and a blocking stream            streams      legacy, per-thread, blocking and non-blocking
+// overlap    two concurrent kernels, timed with events    threads      launches from four host threads
 // launches   70,000 launches (or N: launches N)           graph        a fork and a join, captured, launched 200 times
-// nodes      a graph of explicit nodes, changed, cloned   cooperative  all CTAs at once, with a barrier of the whole grid
+// nodes      a graph of explicit nodes, changed, cloned   cooperative  all CTAs resident, with a grid-wide barrier
 // too-large  a cooperative launch that cannot fit         clusters     cudaLaunchKernelExC with clusters
-// shared     the maximum dynamic shared memory            handles      kernels' handles, and cuLaunchKernel
-// module     a module that the program loads itself       devices      all devices of the machine, at the same time
+// shared     the maximum dynamic shared memory            handles      kernel handles, and cuLaunchKernel
+// module     a module that the program loads itself       devices      all devices of the machine, concurrently
 // driver-memory  memory from the driver API
 
 #include "launches.cuh"

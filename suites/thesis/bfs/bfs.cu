@@ -1,12 +1,12 @@
 // Breadth-first search: the number of edges from a source to every node of a graph.
 //
-// Each level is two launches with a thread for every node. The first visits the neighbours of the frontier and marks
-// those it reaches; the second makes them the next frontier. Flags pass regularly between threads of the same number in
-// the two kernels; distances and visited marks pass along the edges of the graph, irregularly and over several levels.
+// Each level takes two launches with one thread per node. The first visits the neighbours of the frontier and marks
+// those it reaches; the second makes them the next frontier. Flags pass between the threads with the same number in the
+// two kernels; distances and visited marks propagate along the edges of the graph, irregularly and over many levels.
 //
 // Arguments: graph
-// The graph is a text file: number of nodes; for each node its first edge and number of edges; the source; number of
-// edges; for each edge its target and a weight, which is ignored.
+// The graph is a text file: the number of nodes; for each node, its first edge and number of edges; the source; the
+// number of edges; for each edge, its target and a weight, which is ignored.
 
 #include "../common/benchmark.h"
 
@@ -33,7 +33,7 @@ __global__ void visitNeighbours(const Node *nodes, const int *targets, unsigned 
     const Node own = nodes[node];
     for (int edge = own.firstEdge; edge < own.firstEdge + own.edges; ++edge) {
         const int target = targets[edge];
-        // Multiple threads may reach a target at once, but store the same value.
+        // Several threads may reach a target at once, but they all store the same value.
         if (!visited[target]) {
             distance[target] = next;
             reached[target] = 1;
@@ -68,14 +68,14 @@ public:
             std::fprintf(stderr, "argument 1 (graph): cannot open %s\n", path);
             std::exit(2);
         }
-        std::vector<char> part(1 << 20);
-        for (size_t length; (length = std::fread(part.data(), 1, part.size(), file)) > 0;) {
-            text_.append(part.data(), length);
+        std::vector<char> block(1 << 20);
+        for (size_t length; (length = std::fread(block.data(), 1, block.size(), file)) > 0;) {
+            text_.append(block.data(), length);
         }
         std::fclose(file);
     }
 
-    // Returns the next number, which must be from `low` to `high`.
+    // Returns the next number, which must be between `low` and `high`.
     int next(long low, long high) {
         while (position_ < text_.size() && (text_[position_] < '0' || text_[position_] > '9')) {
             ++position_;
@@ -97,24 +97,24 @@ private:
 };
 
 Graph read(const char *path) {
-    constexpr long most = 1L << 30;
+    constexpr long limit = 1L << 30;
     Numbers numbers(path);
     Graph graph;
-    graph.nodes.resize(numbers.next(1, most));
+    graph.nodes.resize(numbers.next(1, limit));
     const int count = static_cast<int>(graph.nodes.size());
     for (Node &node : graph.nodes) {
-        node.firstEdge = numbers.next(0, most);
-        node.edges = numbers.next(0, most);
+        node.firstEdge = numbers.next(0, limit);
+        node.edges = numbers.next(0, limit);
     }
     graph.source = numbers.next(0, count - 1);
-    graph.targets.resize(numbers.next(0, most));
+    graph.targets.resize(numbers.next(0, limit));
     for (int &target : graph.targets) {
         target = numbers.next(0, count - 1);
-        numbers.next(0, most);
+        numbers.next(0, limit);
     }
     for (const Node &node : graph.nodes) {
         if (static_cast<size_t>(node.firstEdge) + static_cast<size_t>(node.edges) > graph.targets.size()) {
-            std::fprintf(stderr, "graph: a node has edges beyond the last one\n");
+            std::fprintf(stderr, "graph: the edges of a node extend past the last edge\n");
             std::exit(2);
         }
     }
@@ -143,7 +143,7 @@ std::vector<int> reference(const Graph &graph) {
 
 int main(int argc, char **argv) {
     if (argc != 2) {
-        std::fprintf(stderr, "argument 1 (graph): expected the name of a graph file, and nothing more\n");
+        std::fprintf(stderr, "argument 1 (graph): expected the path of a graph file and no other arguments\n");
         return 2;
     }
     const Graph graph = read(argv[1]);

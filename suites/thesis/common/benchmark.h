@@ -10,7 +10,7 @@
 
 #include <cuda_runtime.h>
 
-// Products and sums are rounded separately, so that host and device compute the same numbers.
+// Rounds products and sums separately, so that host and device compute the same numbers.
 #pragma clang fp contract(off)
 
 // Ends the program if a CUDA call fails. Kernel launches are followed by CUDA_CHECK(cudaGetLastError()).
@@ -26,7 +26,7 @@
 
 namespace benchmark {
 
-// Returns the argument at `index` as a number from `low` to `high`; ends the program with a message if it is not one.
+// Returns the argument at `index` as a number from `low` to `high`; if it is not one, ends the program with a message.
 inline long argument(int count, char **values, int index, const char *name, long low, long high) {
     if (index < count) {
         char *end = nullptr;
@@ -67,7 +67,7 @@ private:
     uint64_t state_;
 };
 
-// Device memory for `count` elements, which is freed at the end of the scope.
+// Device memory for `count` elements, freed at the end of the scope.
 template <typename Element> class DeviceArray {
 public:
     explicit DeviceArray(size_t count) : count_(count) {
@@ -110,7 +110,7 @@ inline bool agrees(float found, float expected) {
 }
 template <typename Element> bool agrees(Element found, Element expected) { return found == expected; }
 
-// Compares element by element, floating-point numbers with a relative tolerance of 1e-6, and prints the first
+// Compares element by element, with a relative tolerance of 1e-6 for floating-point numbers, and prints the first
 // difference.
 template <typename Element>
 bool equal(const char *what, const std::vector<Element> &found, const std::vector<Element> &expected) {

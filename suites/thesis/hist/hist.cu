@@ -1,8 +1,8 @@
-// Histogram of bytes in 64 bins, and the merge of the partial histograms.
+// A histogram of bytes with 64 bins, in two steps: count, and merge the partial histograms.
 //
-// The first kernel gives each thread at most 240 bytes, so that its 64 counters in shared memory need only one byte each;
-// the CTA then adds its threads' counters and stores a partial histogram. In the second kernel, CTA b gathers bin b of
-// all partial histograms: every CTA of the merge reads from every CTA of the count.
+// The first kernel gives each thread at most 240 bytes, so its 64 counters in shared memory need only one byte each;
+// the CTA then adds up its threads' counters and stores a partial histogram. In the second kernel, CTA b gathers bin b
+// of all partial histograms: every merging CTA reads from every counting CTA.
 //
 // Arguments: bytes
 
@@ -19,7 +19,7 @@ constexpr int kMergeThreads = 256;
 constexpr int kVectorsPerThread = 15;
 constexpr int kBytesPerCta = kCountThreads * kVectorsPerThread * 16;
 
-static_assert(kCountThreads == kBins, "a thread of the counting kernel adds up one bin");
+static_assert(kCountThreads == kBins, "each thread of the counting kernel adds up one bin");
 
 __global__ void countBytes(const uint4 *data, int vectors, unsigned int *partial) {
     // One row per bin, one column per thread.
@@ -44,7 +44,7 @@ __global__ void countBytes(const uint4 *data, int vectors, unsigned int *partial
 
     unsigned int sum = 0;
     for (int step = 0; step < kCountThreads; ++step) {
-        // Each thread begins at a different column, to avoid bank conflicts.
+        // Each thread starts at a different column to avoid bank conflicts.
         sum += counters[thread][(step + thread) % kCountThreads];
     }
     partial[blockIdx.x * kBins + thread] = sum;

@@ -1,9 +1,9 @@
 // Hotspot 2D: heat spreads over a chip, a five-point stencil on a grid of cells.
 //
-// A launch advances `pyramid` time steps. A CTA loads a tile of 16×16 cells, computes the steps in shared memory and stores
-// the cells that are still valid: each step invalidates one ring of the tile, so neighbouring CTAs load overlapping tiles,
-// and CTAs of a launch need not communicate. In the next launch, a CTA's neighbours load cells that it stored: that halo is
-// the communication.
+// A launch advances `pyramid` time steps. A CTA loads a tile of 16×16 cells, computes the steps in shared memory and
+// stores the cells that are still valid: each step invalidates one ring of the tile, so neighbouring CTAs load
+// overlapping tiles and need not communicate within a launch. In the next launch, a CTA's neighbours load cells that it
+// stored; this halo is the communication.
 //
 // Arguments: rows columns steps pyramid
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kTile = 16;
 
-// Weights of a step: the part of the temperature difference to each neighbour and to the surroundings that it evens out.
+// Weights of a step: the fraction of the temperature difference to a neighbour or the surroundings that it evens out.
 struct Weights {
     float vertical, horizontal, surroundings, power;
 };
@@ -47,7 +47,7 @@ __global__ void hotspot(const float *temperature, const float *power, float *res
     }
     __syncthreads();
 
-    // At the border of the grid, a cell replaces its missing neighbour: no heat flows out there.
+    // At the border of the grid, a cell stands in for its missing neighbour, so no heat flows out.
     const int north = row > 0 ? ty - 1 : ty;
     const int south = row < rows - 1 ? ty + 1 : ty;
     const int west = column > 0 ? tx - 1 : tx;
@@ -76,15 +76,15 @@ std::vector<float> reference(std::vector<float> temperature, const std::vector<f
     std::vector<float> next(temperature.size());
     for (int step = 0; step < steps; ++step) {
         for (int row = 0; row < rows; ++row) {
-            const size_t here = static_cast<size_t>(row) * columns;
-            const size_t north = row > 0 ? here - columns : here;
-            const size_t south = row < rows - 1 ? here + columns : here;
+            const size_t base = static_cast<size_t>(row) * columns;
+            const size_t north = row > 0 ? base - columns : base;
+            const size_t south = row < rows - 1 ? base + columns : base;
             for (int column = 0; column < columns; ++column) {
                 const int west = column > 0 ? column - 1 : column;
                 const int east = column < columns - 1 ? column + 1 : column;
-                next[here + column] =
-                    advance(temperature[here + column], temperature[north + column], temperature[south + column],
-                            temperature[here + west], temperature[here + east], power[here + column], kWeights);
+                next[base + column] =
+                    advance(temperature[base + column], temperature[north + column], temperature[south + column],
+                            temperature[base + west], temperature[base + east], power[base + column], kWeights);
             }
         }
         temperature.swap(next);

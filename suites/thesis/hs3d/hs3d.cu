@@ -1,8 +1,8 @@
 // Hotspot 3D: heat spreads through a stack of chip layers, a seven-point stencil.
 //
-// A launch advances one time step. A thread owns a column of the stack and traverses it layer by layer; the cells of its
-// own column pass through registers, those of its four neighbours are loaded. CTAs load the border cells of the
-// neighbouring tiles, which the previous launch stored.
+// A launch advances one time step. A thread owns a column of the stack and traverses it layer by layer; the cells of
+// its own column pass through registers, and those of the four neighbouring columns are loaded. CTAs load the border
+// cells of the neighbouring tiles, which the previous launch stored.
 //
 // Arguments: columns rows layers steps
 
@@ -33,7 +33,7 @@ __global__ void hotspot3d(const float *temperature, const float *power, float *r
     if (column >= columns || row >= rows) {
         return;
     }
-    // At the border of the stack, a cell replaces its missing neighbour.
+    // At the border of the stack, a cell stands in for its missing neighbour.
     const int layerCells = columns * rows;
     const int west = column > 0 ? -1 : 0;
     const int east = column < columns - 1 ? 1 : 0;

@@ -1,6 +1,6 @@
-// N-body: every body attracts every other (all pairs), in single precision, with one array per component.
+// N-body: every body attracts every other one (all pairs), in single precision, with one array per component.
 //
-// A time step is two launches. The velocity kernel reads the positions and masses of all bodies, so every CTA reads
+// A time step takes two launches. The velocity kernel reads the positions and masses of all bodies, so every CTA reads
 // from every CTA; the position kernel reads the velocities that its own threads stored. The volume of communication
 // alternates accordingly.
 //

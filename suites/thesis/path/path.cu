@@ -1,10 +1,10 @@
-// Pathfinder: the cheapest way through a grid of costs, row by row, each step straight or diagonal.
+// Pathfinder: the cheapest path through a grid of costs, row by row, each step straight or diagonal.
 //
 // A launch advances `pyramid` rows. A CTA loads a range of 256 columns, computes the rows in shared memory and stores
-// the columns that are still valid: each row invalidates one column at both ends, so neighbouring CTAs load overlapping
-// ranges. The last launch may have fewer rows; its ranges then overlap less and begin elsewhere than those before, so
-// CTAs read from more than their direct neighbours. As in Rodinia's pathfinder, which the thesis ran, the first range of
-// that launch still begins a whole pyramid's height before the grid.
+// the columns that are still valid: each row invalidates one column at either end, so neighbouring CTAs load
+// overlapping ranges. If the last launch has fewer rows, its ranges overlap less and start at other columns than the
+// earlier ones, so CTAs read from more than their direct neighbours. As in Rodinia's pathfinder, which the thesis ran,
+// the first range of that launch still starts a full pyramid height before the grid.
 //
 // Arguments: columns rows pyramid
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Computes the cheapest costs after `steps` more rows. `costs` begins at the first of these rows, the first range `border`
-// columns before the grid.
+// Computes the cheapest costs after `steps` more rows. `costs` starts at the first of these rows, and the first range
+// starts `border` columns before the grid.
 __global__ void findPaths(const int *costs, const int *from, int *to, int columns, int steps, int border) {
     __shared__ int current[kThreads];
     __shared__ int following[kThreads];
@@ -32,7 +32,7 @@ __global__ void findPaths(const int *costs, const int *from, int *to, int column
     }
     __syncthreads();
 
-    // At the edge of the grid, a column replaces its missing neighbour: no path comes from outside.
+    // At the edge of the grid, a column stands in for its missing neighbour, so no path comes from outside.
     const int left = column > 0 ? thread - 1 : thread;
     const int right = column < columns - 1 ? thread + 1 : thread;
 
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
         cost = static_cast<int>(random.below(10));
     }
 
-    // The paths begin in the first row; the other rows are their costs.
+    // The paths start in the first row; the other rows are their costs.
     benchmark::DeviceArray<int> deviceCosts(std::vector<int>(costs.begin() + columns, costs.end()));
     benchmark::DeviceArray<int> deviceEven(std::vector<int>(costs.begin(), costs.begin() + columns));
     benchmark::DeviceArray<int> deviceOdd(static_cast<size_t>(columns));

@@ -16,8 +16,9 @@ use superstep_trace::Capture;
 use crate::output::say_table;
 use crate::run::scratch;
 
-/// Words per array of the programs that are compared with hash maps.
+/// Words per array in the programs that are compared with hash maps.
 const WORDS: u64 = 1 << 20;
+
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Analyse only this capture.
@@ -37,9 +38,9 @@ table! {
         measured: &'static str = "what was measured";
         wall: f64 ["M accesses/s"] = "accesses per second of wall time, in millions";
         processor: f64 ["M accesses/s"] = "accesses per second if each thread had its own core, in millions";
-        peak_mb: u64 ["MB"] = "largest resident memory of the process";
+        peak_mb: u64 ["MB"] = "peak resident memory of the process";
         before_mb: u64 ["MB"] = "resident memory before the measurement";
-        written_mb: u64 ["MB"] = "written to files";
+        written_mb: u64 ["MB"] = "data written to files";
     }
 }
 
@@ -50,8 +51,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         threads()
     );
     match &args.capture {
-        Some(capture) => whole(args, capture, scratch.path())?,
-        None => compared(args, scratch.path())?,
+        Some(capture) => measure_capture(args, capture, scratch.path())?,
+        None => compare_with_hash_maps(args, scratch.path())?,
     }
     Ok(exit_code::OK)
 }
@@ -61,7 +62,7 @@ fn threads() -> usize {
 }
 
 /// Compares the engine, in memory and from a capture, with hash maps.
-fn compared(args: &Args, scratch: &Path) -> Result<(), Failure> {
+fn compare_with_hash_maps(args: &Args, scratch: &Path) -> Result<(), Failure> {
     let (volumes, everything) = (Options::default(), Options::everything());
     for (name, pattern) in [
         ("regular", Pattern::Regular),
@@ -85,11 +86,11 @@ fn compared(args: &Args, scratch: &Path) -> Result<(), Failure> {
         };
         let (engine_volumes, found) = engine("engine, volumes only", volumes)?;
         let work = || Ok(synthetic::simple(&program));
-        let (simple, wanted) = best("hash maps, one thread", accesses, 1, 1, work)?;
-        if found != wanted {
+        let (simple, expected) = best("hash maps, one thread", accesses, 1, 1, work)?;
+        if found != expected {
             bail!(
                 Verification,
-                "the engine and the hash maps disagree on {name}: {found:?} and {wanted:?}; please report this"
+                "the engine and the hash maps disagree on {name}: {found:?} and {expected:?}; please report this"
             );
         }
         let ratios = [
@@ -115,7 +116,7 @@ fn compared(args: &Args, scratch: &Path) -> Result<(), Failure> {
 }
 
 /// Measures the analysis of a capture with all tables.
-fn whole(args: &Args, folder: &Path, scratch: &Path) -> Result<(), Failure> {
+fn measure_capture(args: &Args, folder: &Path, scratch: &Path) -> Result<(), Failure> {
     let capture = Capture::open(folder).map_err(capture_failure)?;
     let limit = MemoryLimit {
         bytes: args.analysis_memory.bytes,
@@ -151,7 +152,7 @@ fn whole(args: &Args, folder: &Path, scratch: &Path) -> Result<(), Failure> {
 fn best<T>(
     measured: &'static str,
     accesses: u64,
-    times: u32,
+    repeat_count: u32,
     threads: usize,
     work: impl Fn() -> Result<T, AnalysisError>,
 ) -> Result<(Measured, T), Failure> {
@@ -176,7 +177,7 @@ fn best<T>(
         Ok((measured, result))
     };
     let mut best = measure()?;
-    for _ in 1..times {
+    for _ in 1..repeat_count {
         let again = measure()?;
         if again.0.processor > best.0.processor {
             best = again;

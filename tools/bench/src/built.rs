@@ -24,7 +24,7 @@ impl<'a> Built<'a> {
             let name = &benchmark.name;
             bail!(
                 Usage,
-                "failed to find the size `{size}` of {name} in its manifest"
+                "failed to find the size `{size}` in the manifest of {name}"
             );
         };
         Ok(Self {

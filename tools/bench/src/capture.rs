@@ -24,7 +24,7 @@ const SINKS: [(&str, RecordSink); 3] = [
 const BINS: u32 = 64;
 /// Rounds per launch with the protocol `stream`: 2.16 million accesses each.
 const ROUNDS: u32 = 512;
-/// Duration of programs without the protocol `stream`.
+/// Duration of untraced programs, and of those traced with the protocol `thesis`.
 const SHORT_SECONDS: f64 = 1.0;
 
 #[derive(Debug, clap::Args)]
@@ -43,11 +43,11 @@ table! {
         sink: &'static str = "where the records end up";
         pattern: &'static str = "access pattern";
         accesses_per_second: f64 ["accesses/s"] = "captured";
-        bus_bytes_per_access: f64 ["bytes"] = "over the bus";
-        stored_bytes_per_access: Option<f64> ["bytes"] = "in the capture";
-        slowdown: f64 = "time divided by that of the same accesses without a trace";
+        bus_bytes_per_access: f64 ["bytes"] = "bytes transferred over the bus";
+        stored_bytes_per_access: Option<f64> ["bytes"] = "bytes in the capture";
+        slowdown: f64 = "time divided by the time of the same accesses without a trace";
         lost: u64 ["accesses"] = "accesses that did not arrive";
-        dma_share: f64 = "bus bytes per second divided by those of copies to page-locked memory";
+        dma_share: f64 = "bus bandwidth divided by that of copies to page-locked memory";
     }
 }
 
@@ -145,7 +145,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Measures a pattern; `rate` is its untraced rate, and `dma` that of copies in bytes per second.
+    /// Measures a pattern. `rate` is its untraced rate; `dma` is the rate of copies, in bytes per second.
     fn row(
         &self,
         (pattern, rate): (&'static str, f64),

@@ -1,4 +1,4 @@
-//! `superstep-bench cpu`: speed of the CPU backend, compared with other CUDA implementations for CPUs and with plain loops.
+//! `superstep-bench cpu`: speed of the CPU backend, compared with other CUDA implementations for CPUs and plain loops.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ table! {
     /// Untraced kernels of a program, over all launches of a run.
     struct ProgramRow = "programs" {
         program: String = "the program";
-        size: String = "the problem";
+        size: String = "the problem size";
         launches: u64 = "kernel launches";
         kernel_ms: f64 ["ms"] = "time of the kernels";
         published_ms: f64 ["ms"] = "best published time";
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-        say!("\nKernels on all cores, and as a serial loop");
+        say!("\nKernels on all cores, and as serial loops");
         let (empty, twins): (Vec<_>, Vec<_>) =
             (best.into_iter()).partition(|twin| twin.serial_ns == 0.0);
         let rows = twins.into_iter().map(|twin| TwinRow {
@@ -146,7 +146,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Measures a program untraced, with its accesses logged, grouped, checked and dropped, and with a capture.
+    /// Measures a program untraced, then with its accesses logged, grouped, checked and dropped, then with a capture.
     fn traced(&self, suite: &Suite) -> Result<(), Failure> {
         let (program, size) = CPU_TRACED;
         let built = self.build(suite, program, size)?;

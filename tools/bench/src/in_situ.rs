@@ -1,4 +1,4 @@
-//! `superstep-bench in-situ`: time and correctness of in-situ analysis, for a program whose volumes follow from formulas.
+//! `superstep-bench in-situ`: time and correctness of in-situ analysis, for a program with volumes given by formulas.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -27,7 +27,8 @@ pub struct Args {
 /// Arguments of the program. A launch performs 4 · 2^words · rounds accesses.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Size {
-    /// Binary logarithm of the number of 4-byte words that a launch reads; the program needs three times as much memory.
+    /// Binary logarithm of the number of 4-byte words that a launch reads; the program needs three times as much
+    /// memory.
     #[arg(long, value_name = "LOG2", default_value_t = 27)]
     words: u32,
     /// Binary logarithm of the number of words per CTA.
@@ -49,10 +50,10 @@ impl Size {
         self.launches * self.rounds * (4 << self.words)
     }
 
-    /// Returns the volume of launch number `launch` of `exchange.cu`.
+    /// Returns the expected volume of launch number `launch` of `exchange.cu`.
     fn volume(self, launch: u64) -> Volume {
         let all = WORD_BYTES << self.words;
-        let of_next = all / 8;
+        let from_next = all / 8;
         let rounds = self.rounds;
         let mut volume = Volume {
             loaded_bytes: 3 * all * rounds,
@@ -63,10 +64,10 @@ impl Size {
         if launch == 0 {
             volume.input_loaded_bytes += 2 * all * rounds;
         } else {
-            volume.self_loaded_bytes = (all - of_next) * rounds;
-            volume.communicated_loaded_bytes = (all + of_next) * rounds;
+            volume.self_loaded_bytes = (all - from_next) * rounds;
+            volume.communicated_loaded_bytes = (all + from_next) * rounds;
             // Repeated loads do not count.
-            volume.received_bytes = all + of_next;
+            volume.received_bytes = all + from_next;
             volume.received_count = volume.received_bytes / WORD_BYTES;
         }
         if launch + 1 < self.launches {
@@ -75,7 +76,7 @@ impl Size {
         volume
     }
 
-    /// Returns the transfers to each CTA of launch number `launch`.
+    /// Returns the expected transfers to each CTA of launch number `launch`.
     fn transfers(self, launch: u64) -> Vec<Transfer> {
         let (ctas, tile) = (self.ctas(), 1u64 << self.tile);
         let hop = 2 + launch % (ctas - 3);
@@ -163,8 +164,8 @@ fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> 
         let received = in_situ.total.of(|volume| volume.received_bytes);
         if !received.is_exact() {
             problems.push(format!(
-                "up to {} of the received bytes did not fit into the GPU's record of received words, so they may have been received before; \
-                 choose fewer --words and more --launches",
+                "up to {} of the received bytes did not fit into the GPU's record of received words, so they may have \
+                 been received before; choose a smaller --words and more --launches",
                 received.most - received.least
             ));
         }
@@ -183,7 +184,7 @@ fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> 
         let first = (found.iter().zip(&expected)).find(|(found, expected)| found != expected);
         let (found, expected) = (found.len(), expected.len());
         problems.push(format!(
-            "{found} transfers instead of {expected}; the first that differs, with the expected one: {first:?}"
+            "{found} transfers instead of {expected}; the first difference (found, expected): {first:?}"
         ));
     }
     Ok(problems)

@@ -1,5 +1,5 @@
-//! `superstep-bench links`: bytes between two GPUs in a halo exchange, according to the model of multiple GPUs, traces, the
-//! program's own count and NVLink's counters.
+//! `superstep-bench links`: bytes that a halo exchange transfers between two GPUs, according to the multi-GPU model,
+//! traces, the program's own count and NVLink's counters.
 
 mod counters;
 
@@ -25,10 +25,10 @@ use crate::output::say_table;
 use crate::run::{executables, scratch, spec, succeed, summary};
 use counters::Traffic;
 
-/// Ways in which the two halves of the program `halo` exchange their halos. The last needs memory shared between processes,
+/// Ways for the two halves of the program `halo` to exchange halos. The last one needs memory shared between processes,
 /// which the CPU backend does not support.
 const WAYS: [&str; 4] = ["peer", "copies", "managed", "processes"];
-/// Rows of a halo, and time steps of a launch.
+/// Rows per halo, and time steps per launch.
 const PYRAMID: u32 = 2;
 /// Size of the smallest transfer between GPUs.
 const SECTOR_BYTES: u64 = 32;
@@ -42,14 +42,14 @@ pub struct Args {
     size: Size,
 }
 
-/// Arguments of the program. Long rows make the exchange large compared with the rest.
+/// Arguments of the program. Long rows make the exchange large compared with other traffic.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Size {
     #[arg(long, value_name = "N", default_value_t = 48)]
     rows: u32,
     #[arg(long, value_name = "N", default_value_t = 16384)]
     columns: u32,
-    /// Launches on each device; there is one exchange fewer.
+    /// Launches on each device; there is one fewer exchange.
     #[arg(long, value_name = "N", default_value_t = 100)]
     launches: u32,
 }
@@ -69,9 +69,9 @@ table! {
 table! {
     /// Columns of [`Row`] from the trace.
     struct Traced {
-        copied_bytes: u64 ["bytes"] = "copies by the host";
-        accessed_bytes: u64 ["bytes"] = "accesses to memory of another device, each lane counted";
-        sector_bytes: u64 ["bytes"] = "sectors that each group of such accesses touches";
+        copied_bytes: u64 ["bytes"] = "copies issued by the host";
+        accessed_bytes: u64 ["bytes"] = "accesses to memory of another device, counting each lane";
+        sector_bytes: u64 ["bytes"] = "sectors that each group of these accesses touches";
         transferred_bytes: u64 ["bytes"] = "transfers between CTAs on different devices";
     }
 }
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     say!("model of two GPUs, from one device's trace, cut in y: {model_bytes} bytes\n");
     say_table(&rows);
     if let Err(why) = links.counters {
-        say!("no counters: {why}");
+        say!("no NVLink counters: {why}");
     }
     Ok(exit_code::OK)
 }
@@ -247,12 +247,13 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
     for timed in capture.replay() {
         if let HostEvent::Copy(copy) = timed.event {
             let device = |address: u64| {
-                let holds = |it: &&Allocation| {
-                    let lives = it.sequence < copy.sequence
+                let contains = |it: &&Allocation| {
+                    let is_live = it.sequence < copy.sequence
                         && it.freed.is_none_or(|freed| copy.sequence < freed);
-                    it.kind == AllocationKind::Device && lives && it.offset_of(address).is_some()
+                    it.kind == AllocationKind::Device && is_live && it.offset_of(address).is_some()
                 };
-                capture.allocations().iter().find(holds).map(|it| it.device)
+                let mut allocations = capture.allocations().iter();
+                allocations.find(contains).map(|it| it.device)
             };
             let ends = device(copy.source).zip(device(copy.destination));
             if ends.is_some_and(|(from, to)| from != to) {
@@ -265,7 +266,7 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
         ..Options::default()
     };
     let analysis = analyse(capture, options).map_err(capture_failure)?;
-    let devices: Vec<u32> = capture.launches().map(|one| one.launch.device).collect();
+    let devices: Vec<u32> = capture.launches().map(|it| it.launch.device).collect();
     let mut transferred_bytes = 0;
     (analysis.communication.transfers)
         .each(|transfer| {
@@ -292,7 +293,7 @@ impl Traced {
         }
     }
 
-    /// Adds a group's accesses to memory of another device.
+    /// Adds a group's accesses to memory of other devices.
     fn add(&mut self, record: &LaunchRecord<'_>, group: &AccessGroup) {
         let width = u64::from(group.width_bytes);
         let is_remote = |address: &u64| {

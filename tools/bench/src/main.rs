@@ -45,7 +45,7 @@ enum Command {
     Soak(soak::Args),
     /// Measures in-situ analysis of a program of any size, and checks its volumes against formulas.
     InSitu(in_situ::Args),
-    /// Measures traffic between two GPUs and compares it with the model of multiple GPUs.
+    /// Measures traffic between two GPUs and compares it with the multi-GPU model.
     Links(links::Args),
 }
 

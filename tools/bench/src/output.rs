@@ -11,7 +11,7 @@ macro_rules! say {
     }};
 }
 
-/// Prints rows. Large numbers are in millions (M) or billions (G); fractions have three decimals.
+/// Prints rows. Large numbers are printed in millions (M) or billions (G), fractions with three decimals.
 pub fn say_table<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>) {
     let table = Table::of(rows);
     let heading = table.columns().map(|column| column.name.replace('_', " "));

@@ -13,14 +13,14 @@ use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::Summary;
 
 #[derive(Debug)]
-pub struct Ran {
+pub struct RunOutput {
     pub end: End,
     pub stdout: String,
     pub stderr: String,
     pub seconds: f64,
 }
 
-/// Parses the lines of JSON that a program printed.
+/// Parses the JSON lines that a program printed.
 pub fn figures<T: DeserializeOwned>(stdout: &str) -> Vec<T> {
     let lines = stdout.lines().filter(|line| line.starts_with('{'));
     lines
@@ -65,7 +65,7 @@ pub fn spec(
 }
 
 /// Runs a program that may fail.
-pub fn start(spec: &RunSpec) -> Result<Ran, Failure> {
+pub fn start(spec: &RunSpec) -> Result<RunOutput, Failure> {
     let outcome = run(spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
     if outcome.end == End::Interrupted {
         bail!(Interrupted, "the measurement was interrupted");
@@ -74,7 +74,7 @@ pub fn start(spec: &RunSpec) -> Result<Ran, Failure> {
         let bytes = std::fs::read(path).map_err(Failure::io("read", &path))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    Ok(Ran {
+    Ok(RunOutput {
         end: outcome.end,
         stdout: read(&spec.stdout)?,
         stderr: read(&spec.stderr)?,
@@ -83,13 +83,13 @@ pub fn start(spec: &RunSpec) -> Result<Ran, Failure> {
 }
 
 /// Runs a program that must succeed.
-pub fn succeed(spec: &RunSpec) -> Result<Ran, Failure> {
-    let ran = start(spec)?;
-    if ran.end != End::Exited(0) {
-        let (program, said) = (spec.program.display(), ran.stdout + ran.stderr.trim_end());
-        bail!(Run, "{program} {}: {said}", ran.end);
+pub fn succeed(spec: &RunSpec) -> Result<RunOutput, Failure> {
+    let output = start(spec)?;
+    if output.end != End::Exited(0) {
+        let text = output.stdout + output.stderr.trim_end();
+        bail!(Run, "{} {}: {text}", spec.program.display(), output.end);
     }
-    Ok(ran)
+    Ok(output)
 }
 
 pub fn summary(path: &Path) -> Result<Summary, Failure> {

@@ -1,5 +1,5 @@
-//! Runs the program of `superstep-bench in-situ` on the CPU backend with 10^6 accesses, and compares its sums with the formula
-//! and its trace.
+//! Runs the program of `superstep-bench in-situ` on the CPU backend with 10^6 accesses, and compares its sums with the
+//! formula and its trace.
 
 mod common;
 

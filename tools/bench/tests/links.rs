@@ -1,5 +1,5 @@
-//! Runs the suite `devices` and `superstep-bench links` on the CPU backend with two simulated devices. Model, traces and the
-//! program's own count must agree.
+//! Runs the suite `devices` and `superstep-bench links` on the CPU backend with two simulated devices. The model, the
+//! traces and the program's own count must agree.
 
 mod common;
 
@@ -19,8 +19,8 @@ fn model_agrees_with_traces_and_the_program() {
     let size = ["--rows", "40", "--columns", "64", "--launches", "5"];
     let measure = [&["links", "bundle"], &size[..]].concat();
     let out = run(&bench, folder.path(), &measure);
-    // The columns of CTAs 0 to 5 on the grid: 14 + 4 · 16 + 6 = 84 cells of 4 bytes. A halo has 2 rows, on both sides, in 4
-    // launches; a copy transfers each of the 64 cells once.
+    // CTAs 0 to 5 cover 14 + 4 · 16 + 6 = 84 cells of 4 bytes per row of the grid. A halo has 2 rows, on both sides, in
+    // 4 launches; a copy transfers each of the 64 cells once.
     let (model, copies) = (84 * 4 * 2 * 2 * 4, 64 * 4 * 2 * 2 * 4);
     assert!(out.contains(&format!("cut in y: {model} bytes")), "{out}");
     let row = |way: &str| {
@@ -42,7 +42,7 @@ fn model_agrees_with_traces_and_the_program() {
     assert_eq!(row("managed"), [model, 0, 0, 0, model]);
 }
 
-/// `superstep-bench links` on two H100s: NVLink's counters agree with the traces' copies and peer accesses.
+/// Checks the documented measurements on two H100s: NVLink's counters agree with the traces' copies and peer accesses.
 #[test]
 fn link_counters_agree_with_the_trace() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/measurements.md");

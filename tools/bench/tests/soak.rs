@@ -1,4 +1,4 @@
-//! Runs `superstep-bench soak` on a bundle for two seconds, and repeats one of its cases.
+//! Runs `superstep-bench soak` on a bundle for two seconds, and repeats one of the cases.
 
 mod common;
 
@@ -37,6 +37,6 @@ fn random_cases_pass_and_can_be_repeated() {
     // The time of a kill depends on the duration of the program.
     let what = first.rsplit("  ").next().unwrap().split(", killed").next();
     assert!(again.contains(what.unwrap()), "{first}\n{again}");
-    let kept = folder.path().join(format!("out/soak/case-{seed}"));
-    assert!(kept.join("traced/outcome.json").is_file());
+    let case_folder = folder.path().join(format!("out/soak/case-{seed}"));
+    assert!(case_folder.join("traced/outcome.json").is_file());
 }

@@ -15,7 +15,7 @@ struct Input {
     stream: Vec<Change>,
 }
 
-/// Builds a capture of two launches with accesses of all kinds, copies, opaque code, and parts.
+/// Builds a capture of two launches with accesses of all kinds, copies, an opaque launch, and table parts.
 fn base() -> (File, File) {
     let folder = scratch().join("base");
     let sites = (0..).zip(Op::ALL).map(|(local, op)| site(local, op));

@@ -1,4 +1,4 @@
-//! Reads the manifests of a suite and of a benchmark, which a line `---` separates in the input.
+//! Reads the manifests of a suite and of a benchmark, separated in the input by a line `---`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use superstep_build::manifest::load_suite;
 use superstep_fuzz::{scratch, write};
 
-fn stays(path: &Path) -> bool {
+fn stays_inside(path: &Path) -> bool {
     let mut depth = 0;
     path.components().all(|part| {
         depth += match part {
@@ -29,7 +29,7 @@ fuzz_target!(|text: &str| {
             for benchmark in &suite.benchmarks {
                 let files = benchmark.files.iter();
                 let mut files = files.map(|file| benchmark.in_source(file));
-                assert!(files.all(|file| stays(&file)), "{benchmark:?}");
+                assert!(files.all(|file| stays_inside(&file)), "{benchmark:?}");
             }
         }
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use superstep_trace::Capture;
 
-/// Numbers that may overflow, be truncated or be mistaken for a size.
+/// Numbers that might overflow, be truncated or be mistaken for a size.
 const EDGES: [u64; 14] = [
     0,
     1,
@@ -48,7 +48,7 @@ pub enum Change {
     Other(u16),
 }
 
-/// A change to one of a document's values, which are numbered depth-first.
+/// A change to one of a document's values, which are numbered in depth-first order.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Edit {
     pub at: u16,
@@ -126,7 +126,7 @@ fn rearrange(value: &mut Value, at: &mut usize, remove: bool) {
     }
 }
 
-/// Returns this process's scratch folder, which is empty at the first call.
+/// Returns this process's scratch folder, which is empty on the first call.
 pub fn scratch() -> &'static Path {
     static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     FOLDER.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Splits files of a capture into chunks, changes them, and joins them with correct checksums.
+//! Splits the files of a capture into chunks, changes the chunks, and joins them with correct checksums.
 
 use crate::{Edit, edge, edit};
 use arbitrary::Arbitrary;
@@ -22,7 +22,7 @@ pub struct File {
 
 #[derive(Arbitrary, Clone, Debug)]
 pub enum Change {
-    /// Edits a chunk of JSON.
+    /// Edits a JSON chunk.
     Json(u8, Vec<Edit>),
     Bytes(u8, Vec<(u16, u8)>),
     Cut(u8, u16),
@@ -133,9 +133,9 @@ impl File {
             };
             let (mut raw_bytes, mut stored_bytes) =
                 (chunk.payload.len() as u32, stored.len() as u32);
-            if let Some((_, raw, stored)) = lengths.iter().find(|(of, ..)| *of == index) {
+            if let Some((_, raw, stored)) = lengths.iter().find(|(chunk, ..)| *chunk == index) {
                 raw_bytes = *raw;
-                // A large length would always exceed the file.
+                // A large length would always extend past the end of the file.
                 stored_bytes = if *stored > 64 { stored_bytes } else { *stored };
             }
             let mut header = [0; CHUNK_HEADER];

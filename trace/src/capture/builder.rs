@@ -8,11 +8,11 @@ use crate::{AccessGroup, LaunchId, WARP_LANES};
 /// program is killed.
 const TARGET_CHUNK_BYTES: usize = 256 << 10;
 
-/// Number of groups at which a chunk should be sealed, because repeated groups take almost no bytes.
+/// Number of groups at which a chunk should be sealed, since repeated groups take up almost no bytes.
 const TARGET_CHUNK_GROUPS: usize = 128 << 10;
 
-/// Access groups of one launch on their way into the capture. Each producer thread has its own builder; the groups of
-/// one traced thread must arrive in program order.
+/// Collects access groups of one launch. Each producer thread has its own builder; the groups of one traced thread must
+/// arrive in program order.
 pub struct ChunkBuilder {
     launch: LaunchId,
     encoder: Encoder,
@@ -80,14 +80,14 @@ impl ChunkBuilder {
         self.encoder.groups >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES
     }
 
-    /// Compresses and checksums the groups; the builder is empty afterwards and keeps its memory.
+    /// Compresses and checksums the groups. Afterwards, the builder is empty, but keeps its memory.
     pub fn seal(&mut self) -> SealedChunk {
         self.head.clear();
         self.tail.clear();
         self.encoder.head(&mut self.head);
         self.encoder.tail(&mut self.tail);
         let (tag, items) = (self.launch.0, self.thread_accesses);
-        let sealed = SealedChunk::of_two(Kind::ACCESSES, tag, items, &self.head, &self.tail);
+        let sealed = SealedChunk::from_parts(Kind::ACCESSES, tag, items, &self.head, &self.tail);
         self.restart(self.launch);
         sealed
     }

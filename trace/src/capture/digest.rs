@@ -1,10 +1,10 @@
 //! Digest of a launch: 128 bits over the multiset of its thread accesses, independent of their order and grouping.
 //!
-//! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key,
-//! offset, width); the digest is the two sums, modulo 2^64. Addresses are hashed as allocation and offset, so that two runs
-//! or backends have equal digests if the program behaves the same. An address outside any allocation is hashed as is. Sites
-//! at which threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)). `docs/trace-format.md` gives the
-//! formula.
+//! Each thread access (stream, launch, CTA, thread, site, operation, allocation key, offset, width) is hashed to two
+//! 64-bit words; the digest consists of their two sums, modulo 2^64. Addresses are hashed as allocation and offset, so
+//! that two runs or backends have equal digests if the program behaves the same. An address outside any allocation is
+//! hashed as is. Sites at which threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)).
+//! `docs/trace-format.md` gives the formula.
 
 use crate::error::Result;
 use crate::program::allocations::DEVICE_HEAP;
@@ -48,7 +48,7 @@ pub struct Hasher<'a> {
     launch_seed: u64,
     sites: &'a SiteTable,
     resolver: Resolver<'a>,
-    /// Hash of the allocation key used last.
+    /// The most recently used allocation key, with its hash and offset mask.
     last_key: Option<(&'a AllocationKey, (u64, u64))>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Hasher<'a> {
         self.digest
     }
 
-    /// Returns the hash of an allocation's key, and the mask of the offset bits that count.
+    /// Returns the hash of an allocation's key, and the mask of the offset bits to be hashed.
     #[inline]
     fn key_hash(&mut self, key: &'a AllocationKey) -> (u64, u64) {
         match self.last_key {
@@ -130,11 +130,11 @@ impl<'a> Hasher<'a> {
 /// Computes the digests of all launches of a capture, in host order.
 pub fn launches(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>> {
     (capture.launches())
-        .map(|record| Ok((record.launch, of_launch(capture, &record)?)))
+        .map(|record| Ok((record.launch, launch_digest(capture, &record)?)))
         .collect()
 }
 
-fn of_launch(capture: &Capture, record: &LaunchRecord) -> Result<LaunchDigest> {
+fn launch_digest(capture: &Capture, record: &LaunchRecord) -> Result<LaunchDigest> {
     use rayon::prelude::*;
     (record.chunks.par_iter())
         .map_init(crate::GroupBuffer::default, |buffer, chunk| {
@@ -151,13 +151,13 @@ fn of_launch(capture: &Capture, record: &LaunchRecord) -> Result<LaunchDigest> {
 /// Returns the seeds of the two sums, computed from everything that the lanes of a group share.
 #[inline]
 fn group_seeds(launch_seed: u64, group: &AccessGroup, op: u8) -> [u64; 2] {
-    let what = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
-    let place = u64::from(group.cta) << 8 | u64::from(op);
-    let seed = mix(mix(launch_seed ^ what).wrapping_add(place));
+    let site_and_width = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
+    let cta_and_op = u64::from(group.cta) << 8 | u64::from(op);
+    let seed = mix(mix(launch_seed ^ site_and_width).wrapping_add(cta_and_op));
     [seed, mix(seed ^ PHI)]
 }
 
-/// Sums the hashes of a group's lanes; a plain loop, which the compiler can vectorise.
+/// Sums the hashes of a group's lanes in a plain loop, which the compiler can vectorise.
 #[inline]
 fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
     let mut sums = [0u64; 2];
@@ -174,8 +174,8 @@ fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
     sums
 }
 
-/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014; Stafford's variant 13), a bijection that changes half of
-/// the bits on average.
+/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014; Stafford's variant 13), a bijection in which a
+/// changed input bit changes half of the output bits on average.
 #[inline(always)]
 pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     pub name: String,
-    /// Compute capability as `[major, minor]`; on the CPU, the one that is reported to programs.
+    /// Compute capability as `[major, minor]`; on the CPU, the one reported to programs.
     pub compute_capability: [u32; 2],
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
@@ -47,7 +47,7 @@ impl Header {
     }
 }
 
-/// How the traced program ended; the last chunk of `events.sst`.
+/// How the traced program ended; stored in the last chunk of `events.sst`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

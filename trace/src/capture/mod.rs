@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 
 /// An open capture. Accesses are read on demand; everything else is in memory.
 ///
-/// A capture whose program was killed, or whose files are truncated or damaged, is opened as far as it is readable:
-/// `complete` is false and `problems` says what is missing.
+/// If the program was killed, or files are truncated or damaged, the capture is opened as far as it is readable;
+/// `complete` is then false, and `problems` lists what is missing.
 #[derive(Debug, Default)]
 pub struct Capture {
     folder: PathBuf,
@@ -37,7 +37,7 @@ pub struct Capture {
     pub outcome: Option<Outcome>,
     /// Whether every file ends properly and nothing is missing.
     pub complete: bool,
-    /// Whether bytes were changed or files are missing, as opposed to a program that was killed.
+    /// Whether bytes were changed or files are missing, which cannot be the result of killing the program.
     pub damaged: bool,
     /// Missing or damaged parts, one sentence each, with file and offset.
     pub problems: Vec<String>,
@@ -67,8 +67,8 @@ pub struct GroupBuffer {
 }
 
 impl GroupBuffer {
-    /// Passes the groups of the last payload read to `visit` until it returns false. Returns the number of the first
-    /// malformed group.
+    /// Passes the groups of the most recently read payload to `visit` until it returns false. Returns the number of the
+    /// first malformed group, if any.
     fn groups(&mut self, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
         let (mut number, mut group) = (0, AccessGroup::EMPTY);
         if self.decoder.begin(&self.raw).is_none() {
@@ -93,7 +93,7 @@ impl Capture {
     /// # Errors
     ///
     /// [`TraceError::NotACapture`] if there is none, [`TraceError::FormatVersion`] if it has another version, and
-    /// [`TraceError::Damaged`] if not even its header is readable.
+    /// [`TraceError::Damaged`] if its header is unreadable.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let folder = open::capture_folder(path.as_ref())?;
         let events = ChunkReader::open(&folder.join(EVENTS_FILE), Role::Events)?;
@@ -123,8 +123,8 @@ impl Capture {
     /// Returns the streams with a launch or a file, in ascending order.
     pub fn streams(&self) -> impl Iterator<Item = StreamId> {
         let launches = &self.timeline.launches;
-        let of_launches = launches.iter().map(|stored| stored.launch.stream);
-        let all: BTreeSet<_> = self.streams.keys().copied().chain(of_launches).collect();
+        let launch_streams = launches.iter().map(|stored| stored.launch.stream);
+        let all: BTreeSet<_> = self.streams.keys().copied().chain(launch_streams).collect();
         all.into_iter()
     }
 
@@ -147,7 +147,7 @@ impl Capture {
         }
     }
 
-    /// Returns the stored bytes of all access chunks, which [`Progress::read_bytes`] reaches when each is read once.
+    /// Returns the stored bytes of all access chunks, which [`Progress::read_bytes`] reaches once each has been read.
     pub fn access_bytes(&self) -> u64 {
         let chunks = self.streams.values().flat_map(|reader| &reader.chunks);
         chunks.map(|info| u64::from(info.stored_bytes)).sum()
@@ -188,12 +188,12 @@ impl Capture {
         let counted = |group: &AccessGroup| {
             accesses += group.accesses() as u64;
             marks += u64::from(group.is_grid_barrier());
-            // A damaged chunk may repeat a group endlessly.
-            let is_due = accesses <= info.items && marks <= MAX_CHUNK_ACCESSES;
-            if is_due {
+            // A damaged chunk might repeat a group endlessly.
+            let is_expected = accesses <= info.items && marks <= MAX_CHUNK_ACCESSES;
+            if is_expected {
                 visit(group);
             }
-            is_due
+            is_expected
         };
         let malformed = buffer.groups(counted);
         if let Some(number) = malformed {
@@ -214,7 +214,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Passes every group to `visit`, launch by launch in host order. The groups of one thread are in program order.
+    /// Passes every group to `visit`, launch by launch, in host order. The groups of one thread are in program order.
     ///
     /// # Errors
     /// [`TraceError::Damaged`] at the first damaged chunk; the groups before it have been visited.
@@ -258,7 +258,7 @@ impl Capture {
         let chunks: Vec<_> = (self.timeline.launches.iter())
             .flat_map(|stored| &stored.chunks)
             .collect();
-        let damages: Vec<_> = chunks
+        let damage: Vec<_> = chunks
             .par_iter()
             .map_init(GroupBuffer::default, |buffer, chunk| {
                 match self.read_chunk(chunk, buffer, |_| ()) {
@@ -267,7 +267,7 @@ impl Capture {
                 }
             })
             .collect::<Result<_>>()?;
-        problems.extend(damages.into_iter().flatten());
+        problems.extend(damage.into_iter().flatten());
         Ok(problems)
     }
 }

@@ -1,4 +1,4 @@
-//! Names that the runner of a program adds to its capture; the program itself does not know them.
+//! Names that the runner of a program adds to its capture, because they are unknown at run time.
 
 use super::Capture;
 use crate::SourcePlace;
@@ -16,7 +16,7 @@ pub struct Names {
     pub arrays: Vec<ArrayName>,
 }
 
-/// The variable that holds the allocations of one call.
+/// The name of the variable to which a call site assigns its allocations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayName {
     pub place: SourcePlace,
@@ -24,12 +24,12 @@ pub struct ArrayName {
 }
 
 impl Capture {
-    /// Writes names to the capture's folder, in place of older ones, and uses them.
+    /// Writes names to the capture's folder, replacing older ones, and applies them.
     pub fn add_names(&mut self, names: Names) -> Result<()> {
         let path = self.folder.join(NAMES_FILE);
         let json = serde_json::to_vec(&names).map_err(|source| TraceError::Encode { source })?;
         std::fs::write(&path, json).map_err(TraceError::io("write", &path))?;
-        self.use_names(names);
+        self.apply_names(names);
         Ok(())
     }
 
@@ -41,13 +41,13 @@ impl Capture {
             text => text.map_err(TraceError::unreadable(&path))?,
         };
         match serde_json::from_slice(&text) {
-            Ok(names) => self.use_names(names),
+            Ok(names) => self.apply_names(names),
             Err(error) => self.damage(format!("failed to read {}: {error}", path.display())),
         }
         Ok(())
     }
 
-    fn use_names(&mut self, names: Names) {
+    fn apply_names(&mut self, names: Names) {
         if let Some(program) = names.program {
             self.header.program = program;
         }

@@ -36,8 +36,8 @@ impl Capture {
                     .push(format!("{} has no end: chunks are missing", path.display()));
             }
             ended &= stream_ended;
-            self.note_problem(&reader);
-            self.take_chunks(id, &reader);
+            self.record_problem(&reader);
+            self.assign_chunks(id, &reader);
             self.streams.insert(id, reader);
         }
         Ok(ended)
@@ -48,22 +48,22 @@ impl Capture {
         self.problems.push(problem);
     }
 
-    fn note_problem(&mut self, file: &ChunkReader) {
+    fn record_problem(&mut self, file: &ChunkReader) {
         let path = &file.path;
         match &file.problem {
             None => {}
             Some(Problem::CutOff { offset }) => self.problems.push(format!(
-                "{} is cut off inside the chunk at byte {offset}; what precedes it is kept",
+                "{} is cut off inside the chunk at byte {offset}; everything before it is kept",
                 path.display()
             )),
             Some(Problem::Damaged { offset, reason }) => {
                 let error = TraceError::damaged(path, *offset, reason);
-                self.damage(format!("{error}; what precedes it is kept"));
+                self.damage(format!("{error}; everything before it is kept"));
             }
         }
     }
 
-    fn take_chunk(
+    fn add_chunk(
         &mut self,
         events: &mut Vec<TimedEvent<Event>>,
         parts: &mut Vec<Parts>,
@@ -89,7 +89,7 @@ impl Capture {
     }
 
     /// Assigns a stream's chunks to their launches, and skips those of launches that no event announces.
-    fn take_chunks(&mut self, stream: StreamId, reader: &ChunkReader) {
+    fn assign_chunks(&mut self, stream: StreamId, reader: &ChunkReader) {
         let mut unknown = 0;
         for (index, chunk) in reader.chunks.iter().enumerate() {
             if chunk.kind != Kind::ACCESSES {
@@ -114,7 +114,7 @@ impl Capture {
         }
     }
 
-    /// Compares the access counts in the launches' end events with those of their chunks.
+    /// Compares the access counts in the launches' end events with those in their chunks.
     pub(super) fn check_launches(&mut self) {
         for record in &self.timeline.launches {
             let Some(end) = &record.end else { continue };
@@ -122,7 +122,7 @@ impl Capture {
             if found != end.thread_accesses {
                 let path = self.folder.join(stream_file_name(end.stream));
                 self.problems.push(format!(
-                    "{}: launch {} made {} thread accesses, but the file holds {found}",
+                    "{}: launch {} made {} thread accesses, but the file contains {found}",
                     path.display(),
                     end.launch,
                     end.thread_accesses
@@ -133,12 +133,12 @@ impl Capture {
 }
 
 pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
-    let not = |reason: &str| TraceError::NotACapture {
+    let not_a_capture = |reason: &str| TraceError::NotACapture {
         path: path.to_owned(),
         reason: reason.to_owned(),
     };
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => not("there is no such file or folder"),
+        std::io::ErrorKind::NotFound => not_a_capture("there is no such file or folder"),
         _ => TraceError::unreadable(path)(error),
     })?;
     let folder = match path.parent() {
@@ -150,13 +150,13 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
         return Ok(folder);
     }
     match &captures_in(&folder)?[..] {
-        [] => Err(not(
-            "it is not a capture: there is no events.sst; give the folder that a traced run wrote",
+        [] => Err(not_a_capture(
+            "it is not a capture: there is no events.sst; pass the folder that a traced run wrote",
         )),
-        [only] => Ok(only.clone()),
-        several => Err(TraceError::SeveralCaptures {
+        [capture] => Ok(capture.clone()),
+        captures => Err(TraceError::SeveralCaptures {
             path: path.to_owned(),
-            captures: (several.iter())
+            captures: (captures.iter())
                 .map(|capture| capture.strip_prefix(&folder).unwrap_or(capture))
                 .map(|capture| capture.display().to_string())
                 .collect(),
@@ -189,7 +189,7 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
     for chunk in &file.chunks[1..] {
         let read = file.payload(chunk, &mut stored, &mut raw);
         let read =
-            read.and_then(|()| capture.take_chunk(&mut events, &mut parts, (file, chunk), &raw));
+            read.and_then(|()| capture.add_chunk(&mut events, &mut parts, (file, chunk), &raw));
         match read {
             Ok(()) => {}
             Err(error @ TraceError::Damaged { .. }) => {
@@ -199,7 +199,7 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
             Err(error) => return Err(error),
         }
     }
-    capture.note_problem(file);
+    capture.record_problem(file);
     capture.timeline = Timeline::new(events, parts, &mut capture.problems);
     capture.sites = SiteTable::new(&capture.modules);
     Ok(capture)

@@ -1,4 +1,4 @@
-//! Replays a capture in host order: every event once, each launch with everything that was recorded about it.
+//! Replays a capture in host order: every event once, and each launch with everything recorded about it.
 
 use super::{Capture, ChunkRef};
 use crate::program::allocations::{Allocation, AllocationKey, AllocationMap};
@@ -60,15 +60,15 @@ pub struct LaunchRecord<'a> {
     /// Index among all launches of the program, in host order.
     pub number: u32,
     pub launch: &'a Launch,
-    /// The part of its accesses that was selected for recording.
+    /// Which of its accesses were selected for recording.
     pub recorded: Recorded,
     pub end: Option<&'a LaunchEnd>,
     pub chunks: &'a [ChunkRef],
-    /// Sums of its accesses, if they were aggregated in situ; `chunks` is then empty.
+    /// Sums of its accesses, if they were aggregated in situ; in that case, `chunks` is empty.
     pub sums: Option<&'a LaunchSums>,
-    /// Data that its CTAs received from others, in parts; empty without `sums`.
+    /// Data that its CTAs received from others, in parts; empty if there are no `sums`.
     pub received: &'a [Received],
-    /// First reads of other launches' stores by its loads, in parts; empty without `sums`.
+    /// First reads of other launches' stores by its loads, in parts; empty if there are no `sums`.
     pub first_read: &'a [FirstRead],
     pub allocations: Arc<AllocationMap<'a>>,
 }
@@ -173,7 +173,7 @@ impl Capture {
 
     /// Returns whether accesses were aggregated in situ, so that none were recorded.
     pub fn is_in_situ(&self) -> bool {
-        self.timeline.launches.iter().any(|one| one.sums.is_some())
+        self.timeline.launches.iter().any(|it| it.sums.is_some())
     }
 
     pub fn launch(&self, stream: StreamId, launch: LaunchId) -> Option<&Launch> {
@@ -232,8 +232,8 @@ enum Entry {
 }
 
 impl Timeline {
-    /// Sorts events from file order into host order. An event that refers to an unknown launch or allocation is left
-    /// out and reported in `problems`.
+    /// Sorts events from file order into host order. An event that refers to an unknown launch or allocation is dropped
+    /// and reported in `problems`.
     pub(super) fn new(
         events: Vec<TimedEvent<Event>>,
         parts: Vec<Parts>,
@@ -257,7 +257,7 @@ impl Timeline {
             }
         }
         for parts in parts {
-            if let Err(error) = timeline.take_parts(parts) {
+            if let Err(error) = timeline.add_parts(parts) {
                 problems.push(error.to_string());
             }
         }
@@ -273,7 +273,7 @@ impl Timeline {
         self.launches.get_mut(number as usize)
     }
 
-    fn take_parts(&mut self, parts: Parts) -> Result<(), EventError> {
+    fn add_parts(&mut self, parts: Parts) -> Result<(), EventError> {
         let known = self.launches.len() as u32;
         let check = |source: u32, receiver: u32| {
             if source < receiver && receiver < known {

@@ -26,7 +26,7 @@ pub fn stream_file_name(stream: StreamId) -> String {
 /// Writes a capture. Every call writes to the file before it returns.
 pub struct CaptureWriter {
     folder: PathBuf,
-    /// Holds the folder's lock, so that no other process writes here.
+    /// Holds the folder's lock, so that no other process writes to it.
     _lock: std::fs::File,
     start: Option<Instant>,
     events: Mutex<ChunkFile>,
@@ -39,7 +39,7 @@ impl CaptureWriter {
     /// # Errors
     ///
     /// Fails if the folder or the file cannot be created or the disk is full, or with [`TraceError::InUse`] if
-    /// another process writes to the folder.
+    /// another process is writing to the folder.
     pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
         let folder = folder.into();
         std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;
@@ -61,7 +61,7 @@ impl CaptureWriter {
         })
     }
 
-    /// Timestamps each event with the time since `start`; without a clock, events have no times.
+    /// Timestamps each event with the time since `start`; without a clock, events have no timestamps.
     #[must_use]
     pub fn with_clock(mut self, start: Instant) -> Self {
         self.start = Some(start);
@@ -126,13 +126,13 @@ fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     }
 }
 
-/// Ends the files of the capture in `folder`, whose program exited without doing so. Skips files that are already ended.
+/// Ends the files of the capture in `folder` if its program exited without doing so. Skips files that have an end.
 pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
-    let begun = Instant::now();
+    let start = Instant::now();
     // A killed process holds the lock until the system has cleaned up.
     while let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        if begun.elapsed() > FINISH_PATIENCE {
+        if start.elapsed() > FINISH_PATIENCE {
             let path = folder.to_owned();
             return Err(TraceError::InUse { path });
         }
@@ -140,10 +140,10 @@ pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     }
     for stream in stream_files(folder)? {
         let path = folder.join(stream_file_name(stream));
-        ChunkFile::end_unended(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
+        ChunkFile::end_if_unended(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
     }
     let end = json_chunk(Kind::END, outcome);
-    ChunkFile::end_unended(folder.join(EVENTS_FILE), Role::Events, end?)
+    ChunkFile::end_if_unended(folder.join(EVENTS_FILE), Role::Events, end?)
 }
 
 /// Writes the accesses of one stream; clones write to the same file.
@@ -158,7 +158,7 @@ impl StreamWriter {
         self.stream
     }
 
-    /// Seals a chunk and writes it, unless it is empty. The builder, now empty, takes more groups of the same launch.
+    /// Seals a chunk and writes it, unless it is empty. The builder, now empty, accepts more groups of the same launch.
     pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
         if chunk.is_empty() {
             return Ok(());

@@ -24,7 +24,7 @@ pub(super) struct BitWriter {
     last: Partial,
 }
 
-/// Bits that do not fill a word yet: the lowest `used` of `word`, fewer than 64. The others are 0.
+/// Bits that do not yet fill a word: the lowest `used` bits of `word`, fewer than 64. The others are 0.
 #[derive(Clone, Copy, Default)]
 struct Partial {
     word: u64,
@@ -32,7 +32,7 @@ struct Partial {
 }
 
 impl Partial {
-    /// Appends `width` bits, at most 64. Returns the word, and whether it is full. Avoids a branch, which would be unpredictable.
+    /// Appends `width` bits, at most 64. Returns the word, and whether it is full. Avoids an unpredictable branch.
     #[inline(always)]
     fn put(&mut self, value: u64, width: u32) -> (u64, bool) {
         let word = self.word | value << self.used;
@@ -99,7 +99,7 @@ impl BitWriter {
     pub(super) fn put_all<T: Copy + Into<u64>>(&mut self, values: &[T], width: u32) {
         debug_assert!(values.len() <= WARP_LANES);
         let (mut row, full) = self.row();
-        // Joins values before `put`, because each `put` depends on the one before.
+        // Join values before `put`, because each `put` depends on the previous one.
         let rest = match width {
             0 => &[],
             1..=16 => {
@@ -142,7 +142,7 @@ impl BitWriter {
         };
         debug_assert!(width <= 32 && values[lanes..].iter().all(|&value| value == 0));
         let (mut row, full) = self.row();
-        // The last number may hold fewer values.
+        // The last number may contain fewer values.
         let mut left = lanes as u32 * width;
         let low = low_bits(width);
         match width {
@@ -150,25 +150,25 @@ impl BitWriter {
             1..=8 => {
                 // SAFETY: `avx2` proves that the processor has the feature.
                 for eight in unsafe { vectors::bytes(values) } {
-                    let all = left.min(8 * width);
-                    row.put(avx2.gather(eight, low * 0x0101_0101_0101_0101), all);
-                    left -= all;
+                    let bits = left.min(8 * width);
+                    row.put(avx2.gather(eight, low * 0x0101_0101_0101_0101), bits);
+                    left -= bits;
                 }
             }
             9..=16 => {
                 // SAFETY: `avx2` proves that the processor has the feature.
                 for four in unsafe { vectors::fours(values, width) } {
-                    let all = left.min(4 * width);
-                    row.put(four, all);
-                    left -= all;
+                    let bits = left.min(4 * width);
+                    row.put(four, bits);
+                    left -= bits;
                 }
             }
             _ => {
                 // SAFETY: `avx2` proves that the processor has the feature.
                 for pair in unsafe { vectors::pairs(values, width) } {
-                    let all = left.min(2 * width);
-                    row.put(pair, all);
-                    left -= all;
+                    let bits = left.min(2 * width);
+                    row.put(pair, bits);
+                    left -= bits;
                 }
             }
         }

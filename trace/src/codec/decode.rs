@@ -52,17 +52,17 @@ impl Decoder {
             0 => self.state.expected()?,
             _ => self.site(payload)?,
         };
-        let before = self.state.move_to(number);
+        let previous = self.state.move_to(number);
         match tag & PLACE_MASK {
             PLACE_SAME => {}
-            PLACE_FURTHER => self.state.set_place(self.state.further_place()),
+            PLACE_STEP => self.state.set_place(self.state.next_place()),
             PLACE_NEW => self.place(payload)?,
             _ => return None,
         }
         [group.cta, group.warp, group.sm] = self.state.place;
         let mask = match tag & LANES_MASK {
             LANES_SAME => self.state.slots[number].mask,
-            LANES_BEFORE => self.state.mask(),
+            LANES_PREVIOUS => self.state.mask(),
             kind => self.mask(payload, number, kind)?,
         };
         self.state.set_mask(number, mask);
@@ -71,14 +71,15 @@ impl Decoder {
         if mask == 0 {
             return None;
         }
-        let which = self.state.arrive(number);
-        if tag & FORM_MASK == FORM_FURTHER {
+        let move_index = self.state.arrive(number);
+        let form = tag & FORM_MASK;
+        if form == FORM_STEP {
             let slot = &mut self.state.slots[number];
-            slot.base = slot.base.wrapping_add(slot.moves[which]);
+            slot.base = slot.base.wrapping_add(slot.moves[move_index]);
             slot.addresses(mask, &mut group.addresses);
             return Some(());
         }
-        self.form(payload, tag & FORM_MASK, [number, before, which], group)
+        self.form(payload, form, [number, previous, move_index], group)
     }
 
     #[inline]
@@ -125,17 +126,17 @@ impl Decoder {
 
     fn mask(&mut self, payload: &[u8], number: usize, kind: u8) -> Option<u32> {
         let bytes = &payload[self.bits_start..];
-        let all = if kind == LANES_FEWER {
+        let all = if kind == LANES_SUBSET {
             self.state.slots[number].mask
         } else if self.bits.get(bytes, 1)? == 0 {
             self.state.mask()
         } else {
             return Some(self.bits.get(bytes, 32)? as u32);
         };
-        let some = self.bits.get(bytes, all.count_ones())?;
+        let subset = self.bits.get(bytes, all.count_ones())?;
         let mut mask = 0;
         for (index, lane) in lanes(all).enumerate() {
-            mask |= ((some >> index & 1) as u32) << lane;
+            mask |= ((subset >> index & 1) as u32) << lane;
         }
         Some(mask)
     }
@@ -144,32 +145,33 @@ impl Decoder {
         Some(unzigzag(self.varint(payload, 2)?) as u64)
     }
 
-    /// Reads any form but [`FORM_FURTHER`]. The numbers are the slot, the previous slot, and the index of the slot's move.
+    /// Reads any form except [`FORM_STEP`]. The numbers are the slot, the previous slot, and the slot's move index.
     fn form(
         &mut self,
         payload: &[u8],
         form: u8,
-        [number, before, which]: [usize; 3],
+        [number, previous, move_index]: [usize; 3],
         group: &mut AccessGroup,
     ) -> Option<()> {
         let (mask, lanes_count) = (group.mask, group.lanes());
-        let source = self.state.source(number, before);
+        let source = self.state.source(number, previous);
         if form == FORM_LINK {
             let link = self.state.slots[number].link;
             for (lane, address) in lanes(mask).zip(&mut group.addresses) {
-                *address = self.state.source_of_lane(source, lane).wrapping_add(link);
+                *address = self.state.source_address(source, lane).wrapping_add(link);
             }
             let addresses = &group.addresses[..lanes_count];
-            self.state.follow(number, which, source, mask, addresses);
+            self.state
+                .follow(number, move_index, source, mask, addresses);
             return Some(());
         }
         let first_lane = mask.trailing_zeros() as usize;
-        let origin = self.state.source_of_lane(source, first_lane);
+        let origin = self.state.source_address(source, first_lane);
         match form {
             FORM_MOVE => {
                 let moved = self.number(payload)?;
                 let slot = &mut self.state.slots[number];
-                slot.moves[which] = moved;
+                slot.moves[move_index] = moved;
                 slot.base = slot.base.wrapping_add(moved);
                 slot.addresses(mask, &mut group.addresses);
             }
@@ -182,7 +184,7 @@ impl Decoder {
             }
             _ => {
                 if form == FORM_STRAYS {
-                    self.strays(payload, [number, which], group)?;
+                    self.strays(payload, [number, move_index], group)?;
                 } else {
                     let addresses = &mut group.addresses[..lanes_count];
                     self.values(payload, form, number, addresses)?;
@@ -199,7 +201,7 @@ impl Decoder {
     fn strays(
         &mut self,
         payload: &[u8],
-        [number, which]: [usize; 2],
+        [number, move_index]: [usize; 2],
         group: &mut AccessGroup,
     ) -> Option<()> {
         let bytes = &payload[self.bits_start..];
@@ -210,18 +212,18 @@ impl Decoder {
             return None;
         }
         if is_new {
-            self.state.slots[number].moves[which] = self.number(payload)?;
+            self.state.slots[number].moves[move_index] = self.number(payload)?;
         }
         let slot = &mut self.state.slots[number];
         let shift = slot.frame.map_or(0, |frame| frame.shift);
-        slot.base = slot.base.wrapping_add(slot.moves[which]);
+        slot.base = slot.base.wrapping_add(slot.moves[move_index]);
         slot.addresses(group.mask, &mut group.addresses);
         let addresses = &mut group.addresses[..group.mask.count_ones() as usize];
         for _ in 0..count {
             let index = self.bits.get(bytes, STRAYS_BITS)? as usize;
-            let far = unzigzag(self.bits.get(bytes, width)?) as u64;
+            let deviation = unzigzag(self.bits.get(bytes, width)?) as u64;
             let address = addresses.get_mut(index)?;
-            *address = address.wrapping_add(far << shift);
+            *address = address.wrapping_add(deviation << shift);
         }
         Some(())
     }

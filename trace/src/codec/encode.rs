@@ -2,7 +2,7 @@
 
 use super::bits::{self, BitWriter};
 use super::model::{Slot, Source, State, lanes};
-use super::near::Last;
+use super::near::LastOffsets;
 use super::values::{Range, number_bits};
 use super::vectors::Avx2;
 use super::*;
@@ -10,20 +10,20 @@ use crate::AccessGroup;
 use crate::varint::{self, zigzag};
 use rustc_hash::FxHashMap;
 
-/// Moves of up to this many bits are written even if the address would take fewer, because they compress and may repeat.
+/// Moves of up to this many bits are written even if the address takes fewer, because they compress and might repeat.
 const SHORT_MOVE_BITS: u32 = 16;
 /// Largest distance at which two lanes form a run.
 const CLOSE_BYTES: u64 = 256;
 
 /// The slot, the previous slot, and the index of the slot's move.
-pub(super) type At = [usize; 3];
+pub(super) type SlotMove = [usize; 3];
 
 #[derive(Default)]
 pub(crate) struct Encoder {
     pub(super) avx2: Option<Avx2>,
     pub(super) state: State,
     pub(super) ranges: Vec<Range>,
-    pub(super) last: Vec<Last>,
+    pub(super) last: Vec<LastOffsets>,
     /// Number of `last` entries that are ahead of their slots.
     pub(super) ahead: u32,
     slot_of: FxHashMap<u64, u32>,
@@ -58,7 +58,7 @@ impl Encoder {
         (self.last_tag, self.repeated, self.groups) = (None, 0, 0);
     }
 
-    /// Returns the approximate size of the head and tail together.
+    /// Returns the approximate combined size of the head and the tail.
     pub(crate) fn bytes(&self) -> usize {
         self.tags.len() + self.places.len() + self.numbers.len() + self.bits.len()
     }
@@ -73,7 +73,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the bytes that rarely compress; they follow the head.
+    /// Writes the bytes that hardly compress, which follow the head.
     pub(crate) fn tail(&self, out: &mut Vec<u8>) {
         self.bits.copy_into(out);
     }
@@ -83,16 +83,16 @@ impl Encoder {
             // SAFETY: `Avx2` exists only if the processor has all five features that the function enables.
             return unsafe { self.encode_avx2(group) };
         }
-        self.encode_anywhere(group);
+        self.encode_generic(group);
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn encode_avx2(&mut self, group: &AccessGroup) {
-        self.encode_anywhere(group);
+        self.encode_generic(group);
     }
 
     #[inline(always)]
-    fn encode_anywhere(&mut self, group: &AccessGroup) {
+    fn encode_generic(&mut self, group: &AccessGroup) {
         let addresses = group.active_addresses();
         if group.mask == u32::MAX {
             let stride = addresses[1].wrapping_sub(addresses[0]);
@@ -103,26 +103,26 @@ impl Encoder {
                 return;
             }
         }
-        let (tag, slot, before) = self.begin(group);
-        let which = self.state.arrive(slot);
-        self.settle_both(slot, before);
-        self.last[slot].forget();
-        let form = self.form([slot, before, which], group.mask, addresses);
+        let (tag, slot, previous) = self.begin(group);
+        let move_index = self.state.arrive(slot);
+        self.settle_both(slot, previous);
+        self.last[slot].invalidate();
+        let form = self.form([slot, previous, move_index], group.mask, addresses);
         self.end(tag | form);
     }
 
     /// Adds a group with all 32 lanes, lane *l* at `base + stride * l`; its `addresses` are ignored.
     #[inline(always)]
     pub(crate) fn encode_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
-        if self.goes_on(group, base, stride) {
-            return self.end(PLACE_SAME | LANES_SAME | FORM_FURTHER);
+        if self.encode_expected_run(group, base, stride) {
+            return self.end(PLACE_SAME | LANES_SAME | FORM_STEP);
         }
         self.encode_other_run(group, base, stride);
     }
 
-    /// Encodes the run if it is the expected one: same slot, same place, moved as far as last time.
+    /// Encodes the run if it is the expected one: same slot, same place, and same move as last time.
     #[inline(always)]
-    fn goes_on(&mut self, group: &AccessGroup, base: u64, stride: u64) -> bool {
+    fn encode_expected_run(&mut self, group: &AccessGroup, base: u64, stride: u64) -> bool {
         let state = &mut self.state;
         let Some(expected) = state.expected() else {
             return false;
@@ -139,20 +139,20 @@ impl Encoder {
             slot.base.wrapping_add(slot.moves[0]) ^ base,
         ];
         let place = [group.cta, group.warp, group.sm];
-        let goes_on =
-            differences.into_iter().fold(0, |all, one| all | one) == 0 && state.place == place;
-        if goes_on {
+        let is_expected =
+            differences.into_iter().fold(0, |a, b| a | b) == 0 && state.place == place;
+        if is_expected {
             slot.base = base;
             state.last = Some(expected);
         }
-        goes_on
+        is_expected
     }
 
     #[inline(never)]
     pub(super) fn encode_other_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
-        let (tag, slot, before) = self.begin(group);
-        self.settle_both(slot, before);
-        let form = self.form_of_run(slot, before, base, stride);
+        let (tag, slot, previous) = self.begin(group);
+        self.settle_both(slot, previous);
+        let form = self.form_of_run(slot, previous, base, stride);
         self.end(tag | form);
     }
 
@@ -161,23 +161,23 @@ impl Encoder {
     pub(super) fn begin(&mut self, group: &AccessGroup) -> (u8, usize, usize) {
         let state = &mut self.state;
         let mut tag = 0;
-        let is_it = |slot: &usize| {
+        let is_same = |slot: &usize| {
             let slot = &state.slots[*slot];
             (slot.site, slot.width_bytes) == (group.site.0, group.width_bytes)
         };
-        let (slot, before) = match state.expected().filter(is_it) {
-            Some(expected) => (expected, state.go_on_to(expected)),
+        let (slot, previous) = match state.expected().filter(is_same) {
+            Some(expected) => (expected, state.advance_to(expected)),
             None => {
                 tag |= TAG_SITE;
-                let slot = self.unexpected(group);
+                let slot = self.unexpected_slot(group);
                 (slot, self.state.move_to(slot))
             }
         };
         let state = &mut self.state;
         let place = [group.cta, group.warp, group.sm];
         if state.place != place {
-            if state.further_place() == place {
-                tag |= PLACE_FURTHER;
+            if state.next_place() == place {
+                tag |= PLACE_STEP;
             } else {
                 tag |= PLACE_NEW;
                 for (new, old) in place.into_iter().zip(state.place) {
@@ -188,12 +188,12 @@ impl Encoder {
             state.set_place(place);
         }
         tag |= self.mask(slot, group.mask);
-        (tag, slot, before)
+        (tag, slot, previous)
     }
 
     /// Writes and returns the slot of a group that was not expected.
     #[inline(never)]
-    fn unexpected(&mut self, group: &AccessGroup) -> usize {
+    fn unexpected_slot(&mut self, group: &AccessGroup) -> usize {
         let key = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
         let next = self.state.slots.len();
         let slot = *self.slot_of.entry(key).or_insert(next as u32) as usize;
@@ -201,7 +201,7 @@ impl Encoder {
         if slot == next {
             self.state.add(group.site.0, group.width_bytes);
             self.ranges.push(Range::NONE);
-            self.last.push(Last::NONE);
+            self.last.push(LastOffsets::NONE);
             varint::append(&mut self.places, u64::from(group.site.0));
             varint::append(&mut self.places, u64::from(group.width_bytes));
         }
@@ -210,30 +210,30 @@ impl Encoder {
 
     #[inline(always)]
     fn mask(&mut self, slot: usize, mask: u32) -> u8 {
-        let (before, of_slot) = (self.state.mask(), self.state.slots[slot].mask);
+        let (previous, slot_mask) = (self.state.mask(), self.state.slots[slot].mask);
         self.state.set_mask(slot, mask);
-        if mask == of_slot {
+        if mask == slot_mask {
             LANES_SAME
-        } else if mask == before {
-            LANES_BEFORE
+        } else if mask == previous {
+            LANES_PREVIOUS
         } else {
-            self.new_mask(before, of_slot, mask)
+            self.new_mask(previous, slot_mask, mask)
         }
     }
 
-    fn new_mask(&mut self, before: u32, of_slot: u32, mask: u32) -> u8 {
-        let lanes_of = |all: u32| match mask & !all {
+    fn new_mask(&mut self, previous: u32, slot_mask: u32, mask: u32) -> u8 {
+        let lane_count = |all: u32| match mask & !all {
             0 => all.count_ones(),
             _ => u32::MAX,
         };
-        if lanes_of(of_slot) <= lanes_of(before) && mask & !of_slot == 0 {
-            let some = some_of(of_slot, mask);
-            self.bits.put(some, of_slot.count_ones());
-            return LANES_FEWER;
+        if lane_count(slot_mask) <= lane_count(previous) && mask & !slot_mask == 0 {
+            let subset = extract_bits(slot_mask, mask);
+            self.bits.put(subset, slot_mask.count_ones());
+            return LANES_SUBSET;
         }
-        if mask & !before == 0 {
-            let some = some_of(before, mask);
-            self.bits.put(some << 1, 1 + before.count_ones());
+        if mask & !previous == 0 {
+            let subset = extract_bits(previous, mask);
+            self.bits.put(subset << 1, 1 + previous.count_ones());
         } else {
             self.bits.put(u64::from(mask) << 1 | 1, 33);
         }
@@ -271,28 +271,28 @@ impl Encoder {
     }
 
     #[inline(always)]
-    fn form_of_run(&mut self, number: usize, before: usize, base: u64, stride: u64) -> u8 {
+    fn form_of_run(&mut self, number: usize, previous: usize, base: u64, stride: u64) -> u8 {
         let state = &mut self.state;
-        let which = state.arrive(number);
+        let move_index = state.arrive(number);
         let slot = &mut state.slots[number];
         let is_same = slot.is_run && slot.stride == stride;
         let moved = base.wrapping_sub(slot.base);
-        if is_same && moved == slot.moves[which] {
+        if is_same && moved == slot.moves[move_index] {
             slot.base = base;
-            return FORM_FURTHER;
+            return FORM_STEP;
         }
-        let source = state.source(number, before);
-        let link = base.wrapping_sub(state.source_of_lane(source, 0));
+        let source = state.source(number, previous);
+        let link = base.wrapping_sub(state.source_address(source, 0));
         let slot = &mut state.slots[number];
         let is_linked = slot.link == link
             && matches!(source, Source::Run { stride: linked, .. } if linked == stride);
         (slot.is_run, slot.stride, slot.base, slot.link) = (true, stride, base, link);
         if is_linked {
-            slot.moves[which] = moved;
+            slot.moves[move_index] = moved;
             return FORM_LINK;
         }
         if is_same {
-            slot.moves[which] = moved;
+            slot.moves[move_index] = moved;
             self.number(moved);
             FORM_MOVE
         } else {
@@ -303,48 +303,48 @@ impl Encoder {
     }
 
     /// Out-of-line copy of [`form`](Self::form) for cold call sites.
-    pub(super) fn form_out_of_line(&mut self, at: At, mask: u32, addresses: &[u64]) -> u8 {
+    pub(super) fn form_out_of_line(&mut self, slot: SlotMove, mask: u32, addresses: &[u64]) -> u8 {
         if self.avx2.is_some() {
             // SAFETY: `Avx2` exists only if the processor has all five features that the function enables.
-            return unsafe { self.form_avx2(at, mask, addresses) };
+            return unsafe { self.form_avx2(slot, mask, addresses) };
         }
-        self.form(at, mask, addresses)
+        self.form(slot, mask, addresses)
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn form_avx2(&mut self, at: At, mask: u32, addresses: &[u64]) -> u8 {
-        self.form(at, mask, addresses)
+    fn form_avx2(&mut self, slot: SlotMove, mask: u32, addresses: &[u64]) -> u8 {
+        self.form(slot, mask, addresses)
     }
 
     #[inline(always)]
-    fn form(&mut self, at: At, mask: u32, addresses: &[u64]) -> u8 {
-        let [number, before, which] = at;
+    fn form(&mut self, slot: SlotMove, mask: u32, addresses: &[u64]) -> u8 {
+        let [number, previous, move_index] = slot;
         let state = &mut self.state;
         let first_lane = mask.trailing_zeros() as usize;
         let slot = &mut state.slots[number];
         let start = addresses[0].wrapping_sub(slot.distance(first_lane));
         let moved = start.wrapping_sub(slot.base);
-        let has_moved = holds(slot, start, mask, addresses);
-        if has_moved && moved == slot.moves[which] {
+        let has_moved = has_addresses(slot, start, mask, addresses);
+        if has_moved && moved == slot.moves[move_index] {
             slot.base = start;
-            return FORM_FURTHER;
+            return FORM_STEP;
         }
-        let source = state.source(number, before);
-        let link = addresses[0].wrapping_sub(state.source_of_lane(source, first_lane));
+        let source = state.source(number, previous);
+        let link = addresses[0].wrapping_sub(state.source_address(source, first_lane));
         // A slot that is linked to itself must have moved.
-        let is_linked = (before != number || has_moved)
+        let is_linked = (previous != number || has_moved)
             && state.slots[number].link == link
             && (lanes(mask).zip(addresses)).all(|(lane, &address)| {
-                state.source_of_lane(source, lane).wrapping_add(link) == address
+                state.source_address(source, lane).wrapping_add(link) == address
             });
         if is_linked {
-            state.follow(number, which, source, mask, addresses);
+            state.follow(number, move_index, source, mask, addresses);
             return FORM_LINK;
         }
         let slot = &mut state.slots[number];
         slot.link = link;
         if has_moved && is_worth_moving(slot, moved, addresses) {
-            (slot.base, slot.moves[which]) = (start, moved);
+            (slot.base, slot.moves[move_index]) = (start, moved);
             self.number(moved);
             return FORM_MOVE;
         }
@@ -357,7 +357,7 @@ impl Encoder {
             self.number(stride);
             return FORM_RUN;
         }
-        let form = match which == 0 && self.strays(number, mask, addresses) {
+        let form = match move_index == 0 && self.strays(number, mask, addresses) {
             true => FORM_STRAYS,
             false => self.values(number, addresses),
         };
@@ -367,12 +367,12 @@ impl Encoder {
 }
 
 /// Extracts the bits of `mask` at the set bits of `all`.
-fn some_of(all: u32, mask: u32) -> u64 {
-    let mut some = 0;
+fn extract_bits(all: u32, mask: u32) -> u64 {
+    let mut subset = 0;
     for (index, lane) in lanes(all).enumerate() {
-        some |= u64::from(mask >> lane & 1) << index;
+        subset |= u64::from(mask >> lane & 1) << index;
     }
-    some
+    subset
 }
 
 #[inline(always)]
@@ -385,7 +385,7 @@ fn is_run(addresses: &[u64], base: u64, stride: u64) -> bool {
 
 /// Returns whether the slot's lanes would be at these addresses if its base were at `start`.
 #[inline(always)]
-fn holds(slot: &Slot, start: u64, mask: u32, addresses: &[u64]) -> bool {
+fn has_addresses(slot: &Slot, start: u64, mask: u32, addresses: &[u64]) -> bool {
     if mask != u32::MAX {
         return (lanes(mask).zip(addresses))
             .all(|(lane, &address)| start.wrapping_add(slot.distance(lane)) == address);
@@ -413,26 +413,26 @@ fn is_worth_moving(slot: &Slot, moved: u64, addresses: &[u64]) -> bool {
     bits <= addresses.len() as u32 * frame.bits || !addresses.iter().all(is_inside)
 }
 
-/// Returns the address of lane 0 and the stride, if all lanes have the same stride. Two lanes nearly always do, so they must
-/// also be close together.
+/// Returns the address of lane 0 and the stride, if all lanes have the same stride. Since two lanes nearly always do,
+/// they must also be close together.
 fn run_of(mask: u32, addresses: &[u64]) -> Option<(u64, u64)> {
     let &[first, second, ..] = addresses else {
         return None;
     };
     let mut active = lanes(mask);
     let (first_lane, second_lane) = (active.next()?, active.next()?);
-    let (difference, apart) = (
+    let (difference, gap) = (
         second.wrapping_sub(first) as i64,
         second_lane as i64 - first_lane as i64,
     );
-    let stride = difference / apart;
-    if stride * apart != difference || addresses.len() == 2 && stride.unsigned_abs() > CLOSE_BYTES {
+    let stride = difference / gap;
+    if stride * gap != difference || addresses.len() == 2 && stride.unsigned_abs() > CLOSE_BYTES {
         return None;
     }
     let base = first.wrapping_sub((stride as u64).wrapping_mul(first_lane as u64));
-    let at = |lane: usize| base.wrapping_add((stride as u64).wrapping_mul(lane as u64));
+    let expected = |lane: usize| base.wrapping_add((stride as u64).wrapping_mul(lane as u64));
     let is_run = lanes(mask)
         .zip(addresses)
-        .all(|(lane, &address)| at(lane) == address);
+        .all(|(lane, &address)| expected(lane) == address);
     is_run.then_some((base, stride as u64))
 }

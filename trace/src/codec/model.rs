@@ -13,7 +13,8 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Returns the coordinate of an address. [`address`](Self::address) reverses it only if no bits below `shift` are set.
+    /// Returns the coordinate of an address. [`address`](Self::address) is the inverse only if no bits below `shift`
+    /// are set.
     #[inline(always)]
     pub(super) fn coordinate(&self, address: u64) -> u64 {
         (address.wrapping_sub(self.base) as i64 >> self.shift) as u64
@@ -34,7 +35,7 @@ pub(super) struct Slot {
     pub mask: u32,
     /// `place_number` of the last group.
     pub place: u32,
-    /// Last moves of the addresses: within a place, and to another one.
+    /// Last moves of the addresses: within a place, and to another place.
     pub moves: [u64; 2],
     pub base: u64,
     /// Whether lane *l* is at `base + stride * l` rather than `base + shape[l]`.
@@ -93,11 +94,11 @@ impl Slot {
     pub(super) fn addresses(&self, mask: u32, out: &mut [u64; WARP_LANES]) {
         match (mask == u32::MAX, self.is_run) {
             (true, true) => {
-                // Avoids multiplications, which AVX2 does not have for 64-bit lanes.
+                // Avoids multiplications, which AVX2 does not support for 64-bit lanes.
                 let (stride, mut first) = (self.stride, self.base);
                 let (double, triple) = (stride.wrapping_mul(2), stride.wrapping_mul(3));
                 for four in out.as_chunks_mut::<4>().0 {
-                    *four = [0, stride, double, triple].map(|far| first.wrapping_add(far));
+                    *four = [0, stride, double, triple].map(|step| first.wrapping_add(step));
                     first = first.wrapping_add(stride.wrapping_mul(4));
                 }
             }
@@ -115,7 +116,7 @@ impl Slot {
     }
 }
 
-/// Scale from one slot's addresses to another slot's elements with the same index.
+/// Scale from one slot's addresses to the addresses of another slot's elements with the same index.
 #[derive(Clone, Copy)]
 pub(super) struct Scale(i32);
 
@@ -127,7 +128,7 @@ impl Scale {
     }
 
     #[inline(always)]
-    pub(super) fn of(self, address: u64) -> u64 {
+    pub(super) fn apply(self, address: u64) -> u64 {
         if self.0 >= 0 {
             address << self.0
         } else {
@@ -169,18 +170,18 @@ impl State {
         self.slots.push(Slot::new(site, width_bytes));
     }
 
-    /// Makes `slot` the last one, and the one expected after its predecessor; returns the predecessor.
+    /// Makes `slot` the last one, and the expected successor of its predecessor; returns the predecessor.
     #[inline]
     pub(super) fn move_to(&mut self, slot: usize) -> usize {
-        let before = self.last.unwrap_or(slot);
-        self.slots[before].successor = slot as u32;
+        let previous = self.last.unwrap_or(slot);
+        self.slots[previous].successor = slot as u32;
         self.last = Some(slot);
-        before
+        previous
     }
 
     /// Makes the [`expected`](Self::expected) slot the last one; returns its predecessor.
     #[inline]
-    pub(super) fn go_on_to(&mut self, slot: usize) -> usize {
+    pub(super) fn advance_to(&mut self, slot: usize) -> usize {
         self.last.replace(slot).unwrap_or(slot)
     }
 
@@ -194,7 +195,7 @@ impl State {
     }
 
     #[inline]
-    pub(super) fn further_place(&self) -> [u32; 3] {
+    pub(super) fn next_place(&self) -> [u32; 3] {
         std::array::from_fn(|index| self.place[index].wrapping_add(self.place_moves[index]))
     }
 
@@ -220,13 +221,13 @@ impl State {
 
     /// Returns the source for a link of `slot`: the addresses of the previous slot.
     #[inline(always)]
-    pub(super) fn source(&self, slot: usize, before: usize) -> Source {
-        let (source, slot) = (&self.slots[before], &self.slots[slot]);
+    pub(super) fn source(&self, slot: usize, previous: usize) -> Source {
+        let (source, slot) = (&self.slots[previous], &self.slots[slot]);
         let scale = Scale::between(source.width_bytes, slot.width_bytes);
         let lost_bits = scale.0.min(0).unsigned_abs();
         if !source.is_run || (source.base | source.stride).trailing_zeros() < lost_bits {
             return Source::Lanes {
-                slot: before,
+                slot: previous,
                 scale,
             };
         }
@@ -235,29 +236,29 @@ impl State {
             right => (source.stride as i64 >> -right) as u64,
         };
         Source::Run {
-            base: scale.of(source.base),
+            base: scale.apply(source.base),
             stride,
         }
     }
 
     /// Returns the address of a lane of `source`, scaled to the linked slot's width.
     #[inline(always)]
-    pub(super) fn source_of_lane(&self, source: Source, lane: usize) -> u64 {
+    pub(super) fn source_address(&self, source: Source, lane: usize) -> u64 {
         match source {
             Source::Run { base, stride } => base.wrapping_add(stride.wrapping_mul(lane as u64)),
             Source::Lanes { slot, scale } => {
                 let slot = &self.slots[slot];
-                scale.of(slot.base.wrapping_add(slot.distance(lane)))
+                scale.apply(slot.base.wrapping_add(slot.distance(lane)))
             }
         }
     }
 
-    /// Moves the linked `slot` to `addresses`, and records that as its move `which`.
+    /// Moves the linked `slot` to `addresses`, and records this as its move number `move_index`.
     #[inline]
     pub(super) fn follow(
         &mut self,
         slot: usize,
-        which: usize,
+        move_index: usize,
         source: Source,
         mask: u32,
         addresses: &[u64],
@@ -271,7 +272,7 @@ impl State {
             }
             Source::Lanes { .. } => slot.set(mask, addresses),
         }
-        slot.moves[which] = slot.base.wrapping_sub(old);
+        slot.moves[move_index] = slot.base.wrapping_sub(old);
     }
 }
 
@@ -287,8 +288,8 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut rest = mask;
     std::iter::from_fn(move || {
         let lane = rest.trailing_zeros() as usize;
-        let is_there = rest != 0;
+        let has_lane = rest != 0;
         rest &= rest.wrapping_sub(1);
-        is_there.then_some(lane)
+        has_lane.then_some(lane)
     })
 }

@@ -1,9 +1,10 @@
 //! Encodes groups whose addresses are a base and 32-bit offsets, as in GPU records. The output equals that of
-//! [`Encoder::encode`]. A slot whose last group came in this form with the same lanes is compared by offsets, which are half
-//! the size; its shape is computed only when it is needed, by [`settle`](Encoder::settle).
+//! [`Encoder::encode`]. If the slot's last group came in this form with the same lanes, the two are compared by
+//! offsets, which are half the size; the slot's shape is computed only when it is needed, by
+//! [`settle`](Encoder::settle).
 
 use super::bits;
-use super::encode::{At, Encoder};
+use super::encode::{Encoder, SlotMove};
 use super::model::{Source, lanes};
 use super::offsets::{Lanes, Numbers, Offsets, Vectors};
 use super::strays::are_few_strays;
@@ -11,20 +12,20 @@ use super::*;
 use crate::{AccessGroup, WARP_LANES};
 
 /// With fewer lanes, other forms are shorter.
-const FEWEST_LANES: u32 = 3;
+const MIN_LANES: u32 = 3;
 
 #[derive(Clone)]
 #[repr(align(64))]
-pub(super) struct Last {
+pub(super) struct LastOffsets {
     offsets: Numbers,
     /// Lanes of the offsets; 0 if the offsets are invalid. They are also invalid if the slot is a run.
     mask: u32,
-    /// Whether the slot's shape is still that of an earlier group.
+    /// Whether the slot's shape still belongs to an earlier group.
     is_ahead: bool,
 }
 
-impl Last {
-    pub(super) const NONE: Last = Last {
+impl LastOffsets {
+    pub(super) const NONE: LastOffsets = LastOffsets {
         offsets: [0; WARP_LANES],
         mask: 0,
         is_ahead: false,
@@ -32,7 +33,7 @@ impl Last {
 
     /// Invalidates the offsets.
     #[inline(always)]
-    pub(super) fn forget(&mut self) {
+    pub(super) fn invalidate(&mut self) {
         self.mask = 0;
     }
 }
@@ -74,12 +75,12 @@ impl<const N: usize> Near<'_, N> {
 
     /// Returns whether the first three active lanes could belong to a run.
     #[inline(always)]
-    fn may_be_run(&self) -> bool {
+    fn could_be_run(&self) -> bool {
         let mut active = lanes(self.mask);
         let mut next = || active.next().unwrap_or(0) as i64;
         let [first, second, third] = [next(), next(), next()];
-        let far = |index: usize| i64::from(self.offsets.number(index));
-        (far(1) - far(0)) * (third - second) == (far(2) - far(1)) * (second - first)
+        let offset = |index: usize| i64::from(self.offsets.number(index));
+        (offset(1) - offset(0)) * (third - second) == (offset(2) - offset(1)) * (second - first)
     }
 }
 
@@ -121,83 +122,83 @@ impl Encoder {
             base,
             offsets: Offsets(offsets),
         };
-        let (mask, row) = (near.mask, L::of(near.offsets, near.lanes()));
+        let (mask, row) = (near.mask, L::new(near.offsets, near.lanes()));
         if N > 2 && !row.are_close() {
             return self.encode_far(group, near);
         }
         if let Some(stride) = near.stride(row) {
             return self.encode_other_run(group, near.address(0), stride);
         }
-        let (tag, number, before) = self.begin(group);
-        let which = self.state.arrive(number);
-        let is_alike = self.last[number].mask == mask && !self.state.slots[number].is_run;
-        let form = match is_alike && mask.count_ones() >= FEWEST_LANES {
-            true => self.form_near([number, before, which], near, row),
+        let (tag, number, previous) = self.begin(group);
+        let move_index = self.state.arrive(number);
+        let has_same_lanes = self.last[number].mask == mask && !self.state.slots[number].is_run;
+        let form = match has_same_lanes && mask.count_ones() >= MIN_LANES {
+            true => self.form_near([number, previous, move_index], near, row),
             false => None,
         };
-        let form = form.unwrap_or_else(|| self.form_apart(number, before, which, near));
+        let form = form.unwrap_or_else(|| self.absolute_form(number, previous, move_index, near));
         self.end(tag | form);
     }
 
-    /// Encodes a group with the same lanes as the slot's last group. Returns `None` without any change if that needs
-    /// addresses.
+    /// Encodes a group with the same lanes as the slot's last group. Returns `None`, without changing anything, if that
+    /// requires addresses.
     #[inline(always)]
     fn form_near<L: Lanes, const N: usize>(
         &mut self,
-        [number, before, which]: At,
+        [number, previous, move_index]: SlotMove,
         near: Near<'_, N>,
         row: L,
     ) -> Option<u8> {
         let (last, slot) = (&self.last[number], &mut self.state.slots[number]);
         let active = near.lanes();
-        let far = |index: usize| near.offsets.number(index) - last.offsets[index];
+        let lane_move = |index: usize| near.offsets.number(index) - last.offsets[index];
         // The move of most lanes, relative to the base.
-        let [first, middle, end] = [far(0), far(active / 2), far(active - 1)];
+        let [first, middle, end] = [lane_move(0), lane_move(active / 2), lane_move(active - 1)];
         let common = if middle == end { middle } else { first };
         let shift = slot.frame.map_or(0, |frame| frame.shift);
         let most_moved = (middle == end) | (first == middle) | (first == end);
-        let off = row.off(&last.offsets, active, common, shift);
-        let all_moved = off.strays == 0;
+        let found = row.compare(&last.offsets, active, common, shift);
+        let all_moved = found.strays == 0;
         let start = near.address(0);
         let moved = start.wrapping_sub(slot.base);
-        if all_moved && moved == slot.moves[which] {
+        if all_moved && moved == slot.moves[move_index] {
             slot.base = start;
-            return Some(FORM_FURTHER);
+            return Some(FORM_STEP);
         }
-        let link = match before == number {
+        let link = match previous == number {
             true => moved,
             false => {
                 let lane = near.mask.trailing_zeros() as usize;
-                start.wrapping_sub(self.before_lane(number, before, lane))
+                start.wrapping_sub(self.previous_lane(number, previous, lane))
             }
         };
         let slot = &mut self.state.slots[number];
-        if slot.link == link && before != number {
+        if slot.link == link && previous != number {
             return None;
         }
         if all_moved {
-            let is_linked = slot.link == link && before == number;
-            (slot.base, slot.moves[which], slot.link) = (start, moved, link);
+            let is_linked = slot.link == link && previous == number;
+            (slot.base, slot.moves[move_index], slot.link) = (start, moved, link);
             if is_linked {
                 return Some(FORM_LINK);
             }
             self.number(moved);
             return Some(FORM_MOVE);
         }
-        if near.mask != u32::MAX && near.may_be_run() {
+        if near.mask != u32::MAX && near.could_be_run() {
             return None;
         }
         slot.link = link;
-        let (count, width) = (off.strays.count_ones(), bits::length(off.any.into()));
-        // One branch, because each condition alone may be hard to predict.
+        let (count, width) = (found.strays.count_ones(), bits::length(found.any.into()));
+        // A single branch, because each condition by itself might be hard to predict.
         let is_move =
-            (which == 0) & most_moved & !off.is_odd & are_few_strays(count, width, active);
+            (move_index == 0) & most_moved & !found.is_odd & are_few_strays(count, width, active);
         if is_move {
             let moved = moved.wrapping_add((common - first) as u64);
-            let mut far = [0; WARP_LANES];
-            off.far.store(&mut far);
-            let far = |index: usize| u64::from(far[index] as u32);
-            self.write_strays(number, moved, off.strays, width, far);
+            let mut units = [0; WARP_LANES];
+            found.units.store(&mut units);
+            let units = |index: usize| u64::from(units[index] as u32);
+            self.write_strays(number, moved, found.strays, width, units);
         }
         let form = match is_move {
             true => FORM_STRAYS,
@@ -212,19 +213,19 @@ impl Encoder {
 
     /// Returns the address of a lane of the previous slot, scaled to the width of slot `number`.
     #[inline(always)]
-    fn before_lane(&mut self, number: usize, before: usize, lane: usize) -> u64 {
-        let source = self.state.source(number, before);
+    fn previous_lane(&mut self, number: usize, previous: usize, lane: usize) -> u64 {
+        let source = self.state.source(number, previous);
         if let Source::Lanes { scale, .. } = source
-            && self.last[before].is_ahead
+            && self.last[previous].is_ahead
         {
-            if self.last[before].mask == u32::MAX {
-                let offsets = &self.last[before].offsets;
+            if self.last[previous].mask == u32::MAX {
+                let offsets = &self.last[previous].offsets;
                 let distance = (offsets[lane] - offsets[0]) as u64;
-                return scale.of(self.state.slots[before].base.wrapping_add(distance));
+                return scale.apply(self.state.slots[previous].base.wrapping_add(distance));
             }
-            self.settle(before);
+            self.settle(previous);
         }
-        self.state.source_of_lane(source, lane)
+        self.state.source_address(source, lane)
     }
 
     /// Writes the values of a group, from its offsets if possible.
@@ -249,13 +250,13 @@ impl Encoder {
         let (slot, offsets) = (&self.state.slots[number], Offsets(offsets));
         if let (Some(frame), u32::MAX) = (slot.frame, mask) {
             let from = frame.coordinate(slot.base);
-            let row = Vectors::of(offsets, WARP_LANES);
+            let row = Vectors::new(offsets, WARP_LANES);
             if let Some(row) = row.row(frame, base) {
-                return self.inside(number, frame, from, row, WARP_LANES);
+                return self.values_in_frame(number, frame, from, row, WARP_LANES);
             }
             let start = base.wrapping_add(offsets.number(0) as u64);
             if let Some(row) = row.spread(frame.shift)
-                && let Some(form) = self.near_each_other(number, frame, from, start, row)
+                && let Some(form) = self.values_close_together(number, frame, from, start, row)
             {
                 return form;
             }
@@ -264,25 +265,25 @@ impl Encoder {
         self.values(number, &offsets.addresses(base, lanes)[..lanes])
     }
 
-    /// Encodes a group by its addresses: the slot's last group had different lanes or no offsets, or this one is linked to
-    /// another slot.
+    /// Encodes a group by its addresses, because the slot's last group had other lanes or no offsets, or because this
+    /// group is linked to another slot.
     #[inline(never)]
-    fn form_apart<const N: usize>(
+    fn absolute_form<const N: usize>(
         &mut self,
         number: usize,
-        before: usize,
-        which: usize,
+        previous: usize,
+        move_index: usize,
         near: Near<'_, N>,
     ) -> u8 {
-        self.settle_both(number, before);
+        self.settle_both(number, previous);
         let addresses = &near.addresses()[..near.lanes()];
-        let form = self.form_out_of_line([number, before, which], near.mask, addresses);
+        let form = self.form_out_of_line([number, previous, move_index], near.mask, addresses);
         let slot = &self.state.slots[number];
         let first_lane = near.mask.trailing_zeros() as usize;
-        // If other lanes set the shape, the base may not be an active lane's address.
-        let is_slots = !slot.is_run && slot.shape[first_lane] == 0;
+        // If other lanes set the shape, the base might not be an active lane's address.
+        let is_base_active = !slot.is_run && slot.shape[first_lane] == 0;
         let last = &mut self.last[number];
-        last.mask = if is_slots { near.mask } else { 0 };
+        last.mask = if is_base_active { near.mask } else { 0 };
         last.offsets = near.offsets.numbers(near.lanes());
         form
     }
@@ -297,10 +298,10 @@ impl Encoder {
 
     /// Updates the shapes of both slots to match their last groups.
     #[inline(always)]
-    pub(super) fn settle_both(&mut self, number: usize, before: usize) {
+    pub(super) fn settle_both(&mut self, number: usize, previous: usize) {
         if self.ahead != 0 {
             self.settle(number);
-            self.settle(before);
+            self.settle(previous);
         }
     }
 

@@ -4,12 +4,11 @@ use std::arch::x86_64::*;
 
 use super::model::Frame;
 use super::vectors::Row;
-use super::vectors::of_all;
+use super::vectors::reduce;
 use crate::WARP_LANES;
 
-/// Bound on offsets that are compared, so that neither their differences nor the differences between those need more than 32
-/// bits.
-const FARTHEST: u32 = 1 << 29;
+/// Bound on offsets that are compared. Neither their differences nor the differences of those need more than 32 bits.
+const CLOSE_LIMIT: u32 = 1 << 29;
 
 /// Representation of distance 0 in [`Vectors::spread`], which makes all distances positive.
 pub(super) const MIDDLE: i32 = 1 << 30;
@@ -49,36 +48,36 @@ impl<const N: usize> Offsets<'_, N> {
 }
 
 /// Deviations of lanes from a common move.
-pub(super) struct Off<L> {
+pub(super) struct Deviations<L> {
     /// Mask of the lanes that deviate.
     pub strays: u32,
     /// Deviation of each lane in units of a frame, zigzag-encoded.
-    pub far: L,
-    /// Bitwise OR of `far`.
+    pub units: L,
+    /// Bitwise OR of `units`.
     pub any: u32,
-    /// Whether a deviation is not a multiple of the unit, so that `far` is inexact.
+    /// Whether a deviation is not a multiple of the unit, so that `units` is inexact.
     pub is_odd: bool,
 }
 
 /// A number for each lane.
 pub(super) trait Lanes: Copy {
     /// Returns the first `lanes` offsets, then zeros.
-    fn of<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self;
+    fn new<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self;
 
     fn store(self, to: &mut Numbers);
 
     /// Returns whether all numbers are small enough to be compared.
     fn are_close(self) -> bool;
 
-    /// Returns whether each lane *l* has `first + stride * l`. All must be close.
+    /// Returns whether each lane *l* has the number `first + stride * l`. All must be close.
     fn is_run(self, first: i32, stride: i32) -> bool;
 
-    /// Compares the first `lanes` with `old` plus `moved`. All must be close.
-    fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self>;
+    /// Compares the first `lanes` numbers with `old` plus `moved`. All must be close.
+    fn compare(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Deviations<Self>;
 }
 
 impl Lanes for Numbers {
-    fn of<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
+    fn new<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
         offsets.numbers(lanes)
     }
 
@@ -88,31 +87,31 @@ impl Lanes for Numbers {
 
     fn are_close(self) -> bool {
         let any = (self.iter()).fold(0, |any, &number| any | (number ^ number >> 31));
-        (any as u32) < FARTHEST
+        (any as u32) < CLOSE_LIMIT
     }
 
     fn is_run(self, first: i32, stride: i32) -> bool {
         let mut at = first;
         self.iter().all(|&number| {
-            let is_there = number == at;
+            let is_equal = number == at;
             at = at.wrapping_add(stride);
-            is_there
+            is_equal
         })
     }
 
-    fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
-        let (mut far, mut strays, mut odd) = ([0; WARP_LANES], 0, 0);
-        for (lane, far) in far[..lanes].iter_mut().enumerate() {
-            let off = self[lane].wrapping_sub(old[lane]).wrapping_sub(moved);
-            let units = off >> shift;
-            *far = units << 1 ^ units >> 31;
-            strays |= u32::from(off != 0) << lane;
-            odd |= off;
+    fn compare(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Deviations<Self> {
+        let (mut units, mut strays, mut odd) = ([0; WARP_LANES], 0, 0);
+        for (lane, unit) in units[..lanes].iter_mut().enumerate() {
+            let deviation = self[lane].wrapping_sub(old[lane]).wrapping_sub(moved);
+            let shifted = deviation >> shift;
+            *unit = shifted << 1 ^ shifted >> 31;
+            strays |= u32::from(deviation != 0) << lane;
+            odd |= deviation;
         }
-        Off {
+        Deviations {
             strays,
-            any: far.iter().fold(0, |any, &far| any | far as u32),
-            far,
+            any: units.iter().fold(0, |any, &unit| any | unit as u32),
+            units,
             is_odd: odd & ((1 << shift) - 1) != 0,
         }
     }
@@ -124,9 +123,9 @@ pub(super) struct Vectors([__m256i; 4]);
 
 impl Lanes for Vectors {
     #[inline(always)]
-    fn of<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
+    fn new<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
         // SAFETY: callers use `Vectors` only if the processor has AVX2.
-        unsafe { Self::of_avx2(offsets, lanes) }
+        unsafe { Self::new_avx2(offsets, lanes) }
     }
 
     #[inline(always)]
@@ -148,31 +147,31 @@ impl Lanes for Vectors {
     }
 
     #[inline(always)]
-    fn off(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
+    fn compare(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Deviations<Self> {
         // SAFETY: `Vectors` exists only if the processor has AVX2.
-        unsafe { self.off_avx2(old, lanes, moved, shift) }
+        unsafe { self.compare_avx2(old, lanes, moved, shift) }
     }
 }
 
 impl Vectors {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn of_avx2<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
+    fn new_avx2<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
         match offsets.0.first_chunk() {
-            Some(whole) if lanes == WARP_LANES => Self::of_whole(whole),
-            _ => Self::of_some(offsets, lanes),
+            Some(whole) if lanes == WARP_LANES => Self::new_full(whole),
+            _ => Self::new_partial(offsets, lanes),
         }
     }
 
     #[inline(never)]
     #[target_feature(enable = "avx2")]
-    fn of_some<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
+    fn new_partial<const N: usize>(offsets: Offsets<'_, N>, lanes: usize) -> Self {
         Self::load(&offsets.numbers(lanes))
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn of_whole<const N: usize>(offsets: &[[u8; N]; WARP_LANES]) -> Self {
+    fn new_full<const N: usize>(offsets: &[[u8; N]; WARP_LANES]) -> Self {
         Vectors(std::array::from_fn(|index| {
             let eight: &[[u8; N]; 8] = &offsets.as_chunks().0[index];
             match N {
@@ -208,7 +207,7 @@ impl Vectors {
     #[target_feature(enable = "avx2")]
     fn are_close_avx2(self) -> bool {
         let any = (self.0).map(|eight| _mm256_xor_si256(eight, _mm256_srai_epi32::<31>(eight)));
-        (of_all(any, |a, b| _mm256_or_si256(a, b)) as u32) < FARTHEST
+        (reduce(any, |a, b| _mm256_or_si256(a, b)) as u32) < CLOSE_LIMIT
     }
 
     #[inline]
@@ -222,72 +221,72 @@ impl Vectors {
     #[target_feature(enable = "avx2")]
     fn is_run_avx2(self, first: i32, stride: i32) -> bool {
         let (first, stride) = (_mm256_set1_epi32(first), _mm256_set1_epi32(stride));
-        let there =
+        let expected =
             Self::count().map(|lane| _mm256_add_epi32(first, _mm256_mullo_epi32(lane, stride)));
-        let off: [__m256i; 4] =
-            std::array::from_fn(|index| _mm256_xor_si256(self.0[index], there[index]));
-        of_all(off, |a, b| _mm256_or_si256(a, b)) == 0
+        let differences: [__m256i; 4] =
+            std::array::from_fn(|index| _mm256_xor_si256(self.0[index], expected[index]));
+        reduce(differences, |a, b| _mm256_or_si256(a, b)) == 0
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn off_avx2(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Off<Self> {
+    fn compare_avx2(self, old: &Numbers, lanes: usize, moved: i32, shift: u32) -> Deviations<Self> {
         let (old, moved) = (Self::load(old), _mm256_set1_epi32(moved));
-        let (numbers, behind) = (Self::count(), _mm256_set1_epi32(lanes as i32));
+        let (numbers, end) = (Self::count(), _mm256_set1_epi32(lanes as i32));
         let zero = _mm256_setzero_si256();
         let off: [__m256i; 4] = std::array::from_fn(|index| {
-            let far = _mm256_sub_epi32(_mm256_sub_epi32(self.0[index], old.0[index]), moved);
-            _mm256_and_si256(far, _mm256_cmpgt_epi32(behind, numbers[index]))
+            let off = _mm256_sub_epi32(_mm256_sub_epi32(self.0[index], old.0[index]), moved);
+            _mm256_and_si256(off, _mm256_cmpgt_epi32(end, numbers[index]))
         });
-        let there = off.map(|off| _mm256_cmpeq_epi32(off, zero));
-        // Each half of the vector holds four bytes from each of the four vectors.
-        let there = _mm256_packs_epi16(
-            _mm256_packs_epi32(there[0], there[1]),
-            _mm256_packs_epi32(there[2], there[3]),
+        let equal = off.map(|off| _mm256_cmpeq_epi32(off, zero));
+        // Each half of the vector contains four bytes from each of the four vectors.
+        let equal = _mm256_packs_epi16(
+            _mm256_packs_epi32(equal[0], equal[1]),
+            _mm256_packs_epi32(equal[2], equal[3]),
         );
         let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-        let there = _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(there, order));
+        let equal = _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(equal, order));
         let odd = _mm256_or_si256(
             _mm256_or_si256(off[0], off[1]),
             _mm256_or_si256(off[2], off[3]),
         );
         let shift_by = _mm_cvtsi32_si128(shift as i32);
-        let far = off.map(|off| {
-            let units = _mm256_sra_epi32(off, shift_by);
+        let units = off.map(|off| {
+            let shifted = _mm256_sra_epi32(off, shift_by);
             _mm256_xor_si256(
-                _mm256_slli_epi32::<1>(units),
-                _mm256_srai_epi32::<31>(units),
+                _mm256_slli_epi32::<1>(shifted),
+                _mm256_srai_epi32::<31>(shifted),
             )
         });
-        Off {
-            strays: !there as u32,
-            any: of_all(far, |a, b| _mm256_or_si256(a, b)) as u32,
-            far: Vectors(far),
+        Deviations {
+            strays: !equal as u32,
+            any: reduce(units, |a, b| _mm256_or_si256(a, b)) as u32,
+            units: Vectors(units),
             is_odd: _mm256_testz_si256(odd, _mm256_set1_epi32((1 << shift) - 1)) == 0,
         }
     }
 
-    /// Converts a whole warp's close offsets from `base` to coordinates in `frame`; returns `None` if a lane is or may be
-    /// outside the frame.
+    /// Converts a whole warp's close offsets from `base` to coordinates in `frame`. Returns `None` if a lane is or
+    /// might be outside the frame.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn row(self, frame: Frame, base: u64) -> Option<Row> {
-        let far = base.wrapping_sub(frame.base);
+        let distance = base.wrapping_sub(frame.base);
         let frame_bits = frame.bits + frame.shift;
         // With these limits, lanes below the frame or far above it have the highest of 32 bits set.
-        if far >> 31 != 0 || frame_bits > 31 {
+        if distance >> 31 != 0 || frame_bits > 31 {
             return None;
         }
-        let far = _mm256_set1_epi32(far as i32);
-        let far = (self.0).map(|eight| _mm256_add_epi32(far, eight));
-        let any = of_all(far, |a, b| _mm256_or_si256(a, b)) as u32;
+        let distance = _mm256_set1_epi32(distance as i32);
+        let distance = (self.0).map(|eight| _mm256_add_epi32(distance, eight));
+        let any = reduce(distance, |a, b| _mm256_or_si256(a, b)) as u32;
         let outside = !(u32::MAX >> 1 >> (31 - frame_bits)) | ((1 << frame.shift) - 1);
         if any & outside != 0 {
             return None;
         }
         let shift = _mm_cvtsi32_si128(frame.shift as i32);
-        let all = far.map(|eight| _mm256_srl_epi32(eight, shift));
-        Some(Row::of_coordinates(frame, any.into(), all))
+        let all = distance.map(|eight| _mm256_srl_epi32(eight, shift));
+        Some(Row::from_coordinates(frame, any.into(), all))
     }
 
     /// Returns the distances of a whole warp's lanes from the first one, plus [`MIDDLE`], in units of `1 << shift`
@@ -296,17 +295,17 @@ impl Vectors {
     #[target_feature(enable = "avx2")]
     pub(super) fn spread(self, shift: u32) -> Option<Row> {
         let first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(self.0[0]));
-        let far = (self.0).map(|eight| _mm256_sub_epi32(eight, first));
-        let any = of_all(far, |a, b| _mm256_or_si256(a, b)) as u32;
+        let distance = (self.0).map(|eight| _mm256_sub_epi32(eight, first));
+        let any = reduce(distance, |a, b| _mm256_or_si256(a, b)) as u32;
         if any & ((1 << shift) - 1) != 0 {
             return None;
         }
         let (shift, middle) = (_mm_cvtsi32_si128(shift as i32), _mm256_set1_epi32(MIDDLE));
-        let all = far.map(|eight| _mm256_add_epi32(_mm256_sra_epi32(eight, shift), middle));
+        let all = distance.map(|eight| _mm256_add_epi32(_mm256_sra_epi32(eight, shift), middle));
         let frame = Frame {
             bits: 32,
             ..Frame::default()
         };
-        Some(Row::of_coordinates(frame, any.into(), all))
+        Some(Row::from_coordinates(frame, any.into(), all))
     }
 }

@@ -1,4 +1,4 @@
-//! Encodes addresses when all lanes moved by the same distance, except for a few in another iteration of an outer loop.
+//! Encodes groups whose lanes all moved by the same distance, except for a few in another iteration of an outer loop.
 
 use super::bits;
 use super::encode::Encoder;
@@ -7,15 +7,15 @@ use super::*;
 use crate::WARP_LANES;
 use crate::varint::zigzag;
 
-/// Limit on the bits per active lane; above it, another form may be shorter.
-const MAX_BITS_A_LANE: u32 = 4;
+/// Limit on the bits per active lane; above it, another form might be shorter.
+const MAX_BITS_PER_LANE: u32 = 4;
 /// Bits in the head: whether the move is new, the number of strays, and their width.
 const HEAD_BITS: u32 = 1 + STRAYS_BITS + WIDTH_BITS;
 /// Limit on the width of a stray's deviation, in bits.
 const MAX_WIDTH: u32 = 32;
 
 impl Encoder {
-    /// Writes the addresses as a move and the lanes that deviate from it, if that takes few bits. Does not update the
+    /// Writes the addresses as a move and the lanes that deviate from it, if this takes few bits. Does not update the
     /// slot's addresses.
     #[inline(always)]
     pub(super) fn strays(&mut self, number: usize, mask: u32, addresses: &[u64]) -> bool {
@@ -41,8 +41,8 @@ impl Encoder {
         fits
     }
 
-    /// Writes a move and its strays: the indices of active lanes in `strays`, and their deviations `far`,
-    /// zigzag-encoded in `width` bits.
+    /// Writes a move and its strays: the indices of the active lanes in `strays`, and their deviations, zigzag-encoded
+    /// in `width` bits.
     #[inline(always)]
     pub(super) fn write_strays(
         &mut self,
@@ -50,7 +50,7 @@ impl Encoder {
         moved: u64,
         strays: u32,
         width: u32,
-        far: impl Fn(usize) -> u64,
+        deviation: impl Fn(usize) -> u64,
     ) {
         let (count, each) = (strays.count_ones(), STRAYS_BITS + width);
         let slot = &mut self.state.slots[number];
@@ -67,10 +67,10 @@ impl Encoder {
         let mut next = || {
             let index = rest.trailing_zeros() as usize % WARP_LANES;
             rest &= rest.wrapping_sub(1);
-            index as u64 | far(index) << STRAYS_BITS
+            index as u64 | deviation(index) << STRAYS_BITS
         };
         if width <= 64 / 4 - STRAYS_BITS {
-            // Writes four strays at a time: a loop over an unpredictable number of them would often mispredict.
+            // Write four strays at a time: a loop over an unpredictable number of them would often be mispredicted.
             let mut left = count * each;
             while left != 0 {
                 let [a, b, c, d] = [next(), next(), next(), next()];
@@ -92,8 +92,8 @@ impl Encoder {
 /// Returns whether `count` strays among `active` lanes take few bits.
 #[inline(always)]
 pub(super) fn are_few_strays(count: u32, width: u32, active: usize) -> bool {
-    let taken = HEAD_BITS + count * (STRAYS_BITS + width);
-    (width <= MAX_WIDTH) & (taken <= MAX_BITS_A_LANE * active as u32)
+    let bits = HEAD_BITS + count * (STRAYS_BITS + width);
+    (width <= MAX_WIDTH) & (bits <= MAX_BITS_PER_LANE * active as u32)
 }
 
 /// Returns the mask of the active lanes, by index, that did not move by `moved`, and writes their deviations to `off`.
@@ -121,19 +121,19 @@ fn strays_of(
     })
 }
 
-/// Returns the move that two of three lanes have in common.
+/// Returns the move that at least two of three lanes have in common.
 #[inline(always)]
 fn common_move(slot: &Slot, mask: u32, addresses: &[u64]) -> Option<u64> {
     let mut active = lanes(mask);
     let middle = addresses.len() / 2;
-    let of = |index: usize, lane: usize| {
+    let lane_move = |index: usize, lane: usize| {
         addresses[index].wrapping_sub(slot.base.wrapping_add(slot.distance(lane)))
     };
-    let first = of(0, active.next()?);
-    let second = of(middle, active.nth(middle.checked_sub(1)?)?);
+    let first = lane_move(0, active.next()?);
+    let second = lane_move(middle, active.nth(middle.checked_sub(1)?)?);
     if first == second {
         return Some(first);
     }
-    let last = of(addresses.len() - 1, 31 - mask.leading_zeros() as usize);
+    let last = lane_move(addresses.len() - 1, 31 - mask.leading_zeros() as usize);
     (last == first || last == second).then_some(last)
 }

@@ -37,8 +37,8 @@ pub(super) fn round_trip(groups: &[AccessGroup]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the number of bytes that `next` takes after `groups`.
-fn bytes_behind(groups: &[AccessGroup], next: &[AccessGroup]) -> usize {
+/// Returns the number of bytes that `next` takes up after `groups`.
+fn bytes_after(groups: &[AccessGroup], next: &[AccessGroup]) -> usize {
     round_trip(&[groups, next].concat()).len() - round_trip(groups).len()
 }
 
@@ -81,7 +81,7 @@ fn mix(x: u64) -> u64 {
 #[test]
 #[cfg_attr(
     miri,
-    ignore = "takes minutes under Miri; the others take the same paths"
+    ignore = "takes minutes under Miri; the other tests cover the same paths"
 )]
 fn coalesced_loop_takes_constant_space() {
     let rounds = |count: u64| {
@@ -104,7 +104,7 @@ fn coalesced_loop_takes_constant_space() {
 #[test]
 #[cfg_attr(
     miri,
-    ignore = "takes minutes under Miri; the others take the same paths"
+    ignore = "takes minutes under Miri; the other tests cover the same paths"
 )]
 fn next_warp_of_a_loop_is_predicted() {
     let warps = |count: u32| {
@@ -132,7 +132,7 @@ fn repeated_shape_is_written_once() {
         })
     };
     let groups: Vec<_> = (0..100).map(tile).collect();
-    assert!(bytes_behind(&groups[..3], &groups[3..]) <= 2, "a count");
+    assert!(bytes_after(&groups[..3], &groups[3..]) <= 2, "only a count");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn lanes_that_leave_a_loop_take_a_bit_each() {
     };
     let all = loops(8);
     // Masks with 32, 24, 20 and 6 bits, and four tags.
-    assert!(bytes_behind(&all[..4], &all[4..]) <= 11 + 4);
+    assert!(bytes_after(&all[..4], &all[4..]) <= 11 + 4);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn lanes_in_different_iterations_take_few_bytes() {
         })
     };
     let groups: Vec<_> = (0..300).map(step).collect();
-    let each = bytes_behind(&groups[..100], &groups[100..]) as f64 / 200.0;
+    let each = bytes_after(&groups[..100], &groups[100..]) as f64 / 200.0;
     assert!(each < 5.0, "{each} bytes per group");
 }
 
@@ -170,7 +170,7 @@ fn any_lanes_of_a_row_form_a_run() {
     let masks = [0x0000_ff01, 0x8000_0001, 0x1234_5678, u32::MAX];
     let groups = masks.map(|mask| scattered(1, mask, |lane| 4096 + lane * 8));
     for group in groups {
-        assert!(bytes_behind(&groups[..1], &[group]) <= 1 + 5 + 1);
+        assert!(bytes_after(&groups[..1], &[group]) <= 1 + 5 + 1);
     }
 }
 
@@ -178,22 +178,22 @@ fn any_lanes_of_a_row_form_a_run() {
 fn elements_with_the_same_index_are_linked() {
     let round = |i: u64| {
         let index = move |lane| mix(i * 32 + lane) % (1 << 20);
-        let of = |site, width_bytes, base: u64| AccessGroup {
+        let group = |site, width_bytes, base: u64| AccessGroup {
             width_bytes,
             ..scattered(site, 0xffff_fff0, |lane| {
                 base + index(lane) * u64::from(width_bytes)
             })
         };
         [
-            of(1, 1, 1 << 40),
-            of(2, 4, 1 << 41),
-            of(3, 16, 1 << 42),
-            of(4, 2, 1 << 43),
+            group(1, 1, 1 << 40),
+            group(2, 4, 1 << 41),
+            group(3, 16, 1 << 42),
+            group(4, 2, 1 << 43),
         ]
     };
     let groups: Vec<_> = (0..20).flat_map(round).collect();
-    // 28 indices with 20 bits each for four groups.
-    let each = bytes_behind(&groups[..40], &groups[40..]) as f64 / 10.0;
+    // 28 indices of 20 bits each, shared by four groups.
+    let each = bytes_after(&groups[..40], &groups[40..]) as f64 / 10.0;
     assert!(each <= 28.0 * 20.0 / 8.0 + 4.0, "{each} bytes per round");
 }
 
@@ -206,7 +206,7 @@ fn scattered_lanes_take_the_bits_of_their_range() {
             })
         };
         let groups: Vec<_> = (0..200).map(group).collect();
-        let each = bytes_behind(&groups[..100], &groups[100..]) as f64 / 100.0;
+        let each = bytes_after(&groups[..100], &groups[100..]) as f64 / 100.0;
         assert!(
             (each - (4 * bits) as f64) < 1.5,
             "{each} bytes for {bits} bits per lane"
@@ -217,7 +217,7 @@ fn scattered_lanes_take_the_bits_of_their_range() {
 #[test]
 #[cfg_attr(
     miri,
-    ignore = "takes minutes under Miri; the others take the same paths"
+    ignore = "takes minutes under Miri; the other tests cover the same paths"
 )]
 fn wrapping_multiples_take_few_bits() {
     let group = |i: u64| {
@@ -225,12 +225,12 @@ fn wrapping_multiples_take_few_bits() {
         scattered(1, u32::MAX, |lane| (1 << 40) + 4 * u64::from(hash(lane)))
     };
     let groups: Vec<_> = (0..200).map(group).collect();
-    let each = bytes_behind(&groups[..100], &groups[100..]) as f64 / 100.0;
+    let each = bytes_after(&groups[..100], &groups[100..]) as f64 / 100.0;
     assert!(each < 14.0, "{each} bytes per group");
 }
 
 #[test]
-fn chunks_are_coded_independently_of_each_other() {
+fn chunks_are_encoded_independently_of_each_other() {
     let groups = [
         coalesced(1, 5, 3, 4096, 4),
         coalesced(2, 5, 3, 1 << 40, 8),
@@ -262,22 +262,22 @@ fn run_is_encoded_like_its_addresses() {
         .collect();
     let mut encoder = Encoder::new();
     for group in &groups {
-        let without = AccessGroup {
+        let without_addresses = AccessGroup {
             addresses: [0; WARP_LANES],
             ..*group
         };
         let [base, next, ..] = group.addresses;
-        encoder.encode_run(&without, base, next.wrapping_sub(base));
+        encoder.encode_run(&without_addresses, base, next.wrapping_sub(base));
     }
     assert_eq!(payload(&mut encoder), round_trip(&groups));
 }
 
 #[test]
 fn invalid_repetitions_are_refused() {
-    let one = round_trip(&[coalesced(1, 0, 0, 64, 4)]);
-    let first_tag = one[COLUMNS_HEADER_BYTES];
+    let valid = round_trip(&[coalesced(1, 0, 0, 64, 4)]);
+    let first_tag = valid[COLUMNS_HEADER_BYTES];
     let with_tags = |tags: &[u8]| {
-        let mut bytes = one.clone();
+        let mut bytes = valid.clone();
         bytes[0] += tags.len() as u8;
         let at = COLUMNS_HEADER_BYTES + 1;
         bytes.splice(at..at, tags.iter().copied());
@@ -360,8 +360,8 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
         )
 }
 
-/// Returns the address of `lane` at site `number`, of one of six kinds, in an iteration. Not inlined into [`any_program`],
-/// whose loops would then take LLVM 22 more than ten minutes to compile.
+/// Returns the address of `lane` at site `number`, of one of six kinds, in an iteration. If this were inlined into
+/// [`any_program`], LLVM 22 would take more than ten minutes to compile the loops.
 #[inline(never)]
 fn address_of(
     (kind, bits, lg_width): (u64, u64, u32),
@@ -376,7 +376,7 @@ fn address_of(
         3 => base + mixed(round << 8 | lane, bits),
         // Lanes in different iterations.
         4 => base + ((lane % 3 + round % (2 + lane % 7) * (1 + bits)) << lg_width),
-        // The same numbers at each such site.
+        // The same indices at every site of this kind.
         _ => ((1 + number) << 42) + mixed(round << 8 | lane, 20),
     }
 }
@@ -405,9 +405,9 @@ pub(super) fn any_program() -> impl Strategy<Value = Vec<AccessGroup>> {
                         + (number as u64) * (1 << 32)
                         + step * round
                         + 4096 * u64::from(warp);
-                    let of_site = (kind, bits, lg_width);
+                    let site_kind = (kind, bits, lg_width);
                     let at = (base, number as u64, round);
-                    let address = |lane| address_of(of_site, at, lane);
+                    let address = |lane| address_of(site_kind, at, lane);
                     groups.push(AccessGroup {
                         cta: warp / 2,
                         warp: warp % 2,
@@ -423,7 +423,7 @@ pub(super) fn any_program() -> impl Strategy<Value = Vec<AccessGroup>> {
 
 proptest! {
     #[test]
-    #[cfg_attr(miri, ignore = "takes minutes under Miri; the others take the same paths")]
+    #[cfg_attr(miri, ignore = "takes minutes under Miri; the other tests cover the same paths")]
     fn any_groups_round_trip(
         groups in proptest::collection::vec(any_group(), 0..60),
         program in any_program(),

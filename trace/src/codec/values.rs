@@ -14,7 +14,7 @@ const FAR_AWAY: u64 = 1 << 60;
 /// Limit on a frame's shift; larger units save hardly any bits.
 const MAX_SHIFT: u32 = 12;
 
-/// Range of the addresses that a slot's frame was made for, and of those encoded in it since.
+/// Range of the addresses for which a slot's frame was created, and of those encoded in it since then.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     low: u64,
@@ -37,7 +37,7 @@ impl Range {
 
     /// Extends the range to the coordinates `low` and `high` of the frame.
     #[inline(always)]
-    fn take(&mut self, frame: Frame, low: u32, high: u32) {
+    fn extend(&mut self, frame: Frame, low: u32, high: u32) {
         self.low = self.low.min(frame.address(low.into()));
         self.high = self.high.max(frame.address(high.into()));
     }
@@ -54,7 +54,7 @@ impl Range {
         let shift = odd.trailing_zeros().min(MAX_SHIFT);
         let span = (self.high - self.low) >> shift;
         let bits = bits::length(span);
-        // Centres the range within what the bits can represent.
+        // Centre the range within the span that the bits can represent.
         let below = ((bits::low_bits(bits) - span) / 2).min(self.low >> shift);
         Frame {
             base: self.low - (below << shift),
@@ -80,15 +80,15 @@ impl Encoder {
         if row.any & bits::low_bits(frame.shift) != 0 {
             self.new_frame(number, addresses)
         } else if frame.bits <= 32 && row.any >> frame.shift >> frame.bits == 0 {
-            self.inside(number, frame, near, row, addresses.len())
+            self.values_in_frame(number, frame, near, row, addresses.len())
         } else {
-            self.anywhere(number, frame, near, addresses)
+            self.values_anywhere(number, frame, near, addresses)
         }
     }
 
-    /// Writes addresses in a frame whose coordinates have at most 32 bits.
+    /// Writes addresses inside a frame with coordinates of at most 32 bits.
     #[inline(always)]
-    pub(super) fn inside(
+    pub(super) fn values_in_frame(
         &mut self,
         number: usize,
         frame: Frame,
@@ -102,13 +102,13 @@ impl Encoder {
             high,
             first,
             mut rest,
-            least,
-            most,
+            min_rest,
+            max_rest,
             ..
         } = row;
-        self.ranges[number].take(frame, low, high);
+        self.ranges[number].extend(frame, low, high);
 
-        let width = bits::length(u64::from(most.wrapping_sub(least) as u32));
+        let width = bits::length(u64::from(max_rest.wrapping_sub(min_rest) as u32));
 
         let near_width = bits::length(u64::from(high - low));
         let from_near = u64::from(low).wrapping_sub(near);
@@ -121,9 +121,9 @@ impl Encoder {
             return FORM_FRAME;
         }
         if differences_bits < near_bits {
-            let pivot = u64::from(first.wrapping_add(least as u32)) & bits::low_bits(frame.bits);
+            let pivot = u64::from(first.wrapping_add(min_rest as u32)) & bits::low_bits(frame.bits);
             for difference in &mut rest {
-                *difference = difference.wrapping_sub(least as u32);
+                *difference = difference.wrapping_sub(min_rest as u32);
             }
             rest[lanes - 1..].fill(0);
             let start = u64::from(all[0]);
@@ -151,7 +151,7 @@ impl Encoder {
 
     /// Writes addresses at multiples of the frame's unit.
     #[inline(always)]
-    fn anywhere(&mut self, number: usize, frame: Frame, near: u64, addresses: &[u64]) -> u8 {
+    fn values_anywhere(&mut self, number: usize, frame: Frame, near: u64, addresses: &[u64]) -> u8 {
         let lanes = addresses.len() as u32;
         let mut all = [0; WARP_LANES];
         let all = &mut all[..addresses.len()];
@@ -165,15 +165,15 @@ impl Encoder {
         let mut rest = [0; WARP_LANES];
         let rest = &mut rest[..addresses.len() - 1];
         let first = all.get(1).map_or(0, |second| second.wrapping_sub(all[0]));
-        let (mut least, mut most) = (0, 0);
+        let (mut min_rest, mut max_rest) = (0, 0);
         for (difference, pair) in rest.iter_mut().zip(all.windows(2)) {
-            let far = pair[1].wrapping_sub(pair[0]).wrapping_sub(first) as i64;
-            (least, most) = (far.min(least), far.max(most));
-            *difference = far as u64;
+            let distance = pair[1].wrapping_sub(pair[0]).wrapping_sub(first) as i64;
+            (min_rest, max_rest) = (distance.min(min_rest), distance.max(max_rest));
+            *difference = distance as u64;
         }
-        let width = bits::length(most.wrapping_sub(least) as u64);
+        let width = bits::length(max_rest.wrapping_sub(min_rest) as u64);
 
-        let pivot = first.wrapping_add(least as u64);
+        let pivot = first.wrapping_add(min_rest as u64);
         let near_width = bits::length(high.wrapping_sub(low) as u64);
         let from_near = (low as u64).wrapping_sub(near);
         let start = all[0].wrapping_sub(near);
@@ -181,23 +181,23 @@ impl Encoder {
         let near_bits = kind_bits + number_bits(from_near) + lanes * near_width;
         let differences_bits =
             kind_bits + number_bits(start) + number_bits(pivot) + (lanes - 1) * width;
-        let least_bits = near_bits.min(differences_bits);
+        let min_bits = near_bits.min(differences_bits);
         if any & !bits::low_bits(frame.bits) != 0 {
             let range = self.ranges[number];
-            let least_address = frame.address(low as u64).min(range.low);
-            let most_address = frame.address(high as u64).max(range.high);
-            let larger = bits::length(most_address.wrapping_sub(least_address) >> frame.shift);
+            let low_address = frame.address(low as u64).min(range.low);
+            let high_address = frame.address(high as u64).max(range.high);
+            let larger = bits::length(high_address.wrapping_sub(low_address) >> frame.shift);
             // A larger frame pays off later.
-            if lanes * larger < least_bits {
+            if lanes * larger < min_bits {
                 return self.new_frame(number, addresses);
             }
-        } else if lanes * frame.bits <= least_bits {
+        } else if lanes * frame.bits <= min_bits {
             self.bits.put_all(all, frame.bits);
             return FORM_FRAME;
         }
         if differences_bits < near_bits {
             for difference in &mut *rest {
-                *difference = difference.wrapping_sub(least as u64);
+                *difference = difference.wrapping_sub(min_rest as u64);
             }
             self.bits.put(VALUES_DIFFERENCES, VALUES_KIND_BITS);
             self.number(start);
@@ -214,10 +214,10 @@ impl Encoder {
         FORM_VALUES
     }
 
-    /// Writes addresses of a whole warp, starting with `start`, that are near each other but not all in the frame; returns
-    /// `None` if another form may be shorter.
+    /// Writes addresses of a whole warp, starting with `start`, that are close together but not all in the frame.
+    /// Returns `None` if another form might be shorter.
     #[inline(always)]
-    pub(super) fn near_each_other(
+    pub(super) fn values_close_together(
         &mut self,
         number: usize,
         frame: Frame,
@@ -230,14 +230,14 @@ impl Encoder {
         if frame.address(at) != start || at.wrapping_add(FAR_AWAY) >= 2 * FAR_AWAY {
             return None;
         }
-        let from_middle = |far: u32| at.wrapping_add(i64::from(far as i32 - MIDDLE) as u64);
+        let from_middle = |value: u32| at.wrapping_add(i64::from(value as i32 - MIDDLE) as u64);
         let (low, high) = (from_middle(row.low), from_middle(row.high));
         if (low | high) & !bits::low_bits(frame.bits) == 0 {
             return None;
         }
-        let (least, most) = (row.least, row.most);
-        let width = bits::length(u64::from(most.wrapping_sub(least) as u32));
-        let pivot = (i64::from(row.first as i32) + i64::from(least)) as u64;
+        let (min_rest, max_rest) = (row.min_rest, row.max_rest);
+        let width = bits::length(u64::from(max_rest.wrapping_sub(min_rest) as u32));
+        let pivot = (i64::from(row.first as i32) + i64::from(min_rest)) as u64;
         let near_width = bits::length(u64::from(row.high - row.low));
         let (from_near, start) = (low.wrapping_sub(near), at.wrapping_sub(near));
         let kind_bits = VALUES_KIND_BITS + WIDTH_BITS;
@@ -245,14 +245,14 @@ impl Encoder {
         let differences_bits =
             kind_bits + number_bits(start) + number_bits(pivot) + (lanes - 1) * width;
         let range = self.ranges[number];
-        let least_address = frame.address(low).min(range.low);
-        let most_address = frame.address(high).max(range.high);
-        let larger = bits::length(most_address.wrapping_sub(least_address) >> frame.shift);
+        let low_address = frame.address(low).min(range.low);
+        let high_address = frame.address(high).max(range.high);
+        let larger = bits::length(high_address.wrapping_sub(low_address) >> frame.shift);
         if lanes * larger < near_bits.min(differences_bits) {
             return None;
         }
         if differences_bits < near_bits {
-            let mut rest = row.rest.map(|far| far.wrapping_sub(least as u32));
+            let mut rest = row.rest.map(|value| value.wrapping_sub(min_rest as u32));
             rest[WARP_LANES - 1] = 0;
             let head = VALUES_DIFFERENCES | u64::from(width) << VALUES_KIND_BITS;
             self.bits.put(head, kind_bits);
@@ -260,7 +260,7 @@ impl Encoder {
             self.number(pivot);
             self.bits.put_row(self.avx2, &rest, WARP_LANES - 1, width);
         } else {
-            let all = row.all.map(|far| far.wrapping_sub(row.low));
+            let all = row.all.map(|value| value.wrapping_sub(row.low));
             let head = VALUES_NEAR | u64::from(near_width) << VALUES_KIND_BITS;
             self.bits.put(head, kind_bits);
             self.number(from_near);

@@ -39,7 +39,7 @@ fn paired(numbers: &[u32; WARP_LANES], width: u32) -> [__m256i; 4] {
     })
 }
 
-/// Packs numbers of `width` bits, at most 32, two to a word.
+/// Packs numbers of `width` bits, at most 32, two per word.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn pairs(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
@@ -52,7 +52,7 @@ pub(super) fn pairs(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
     pairs
 }
 
-/// Packs numbers of `width` bits, at most 16, four to a word.
+/// Packs numbers of `width` bits, at most 16, four per word.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn fours(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
@@ -76,7 +76,7 @@ pub(super) fn fours(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
     fours
 }
 
-/// Packs numbers of at most 8 bits, one to a byte.
+/// Packs numbers of at most 8 bits, one per byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn bytes(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
@@ -89,7 +89,7 @@ pub(super) fn bytes(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
         _mm256_packus_epi32(eight(0), eight(1)),
         _mm256_packus_epi32(eight(2), eight(3)),
     ];
-    // Each half of the vector holds four bytes from each of the four vectors.
+    // Each half of the vector contains four bytes from each of the four vectors.
     let mixed = _mm256_packus_epi16(halves[0], halves[1]);
     let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     let bytes = _mm256_permutevar8x32_epi32(mixed, order);
@@ -101,8 +101,8 @@ pub(super) fn bytes(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
     ]
 }
 
-/// Addresses of up to 32 lanes as coordinates of a frame; the other lanes are 0. Only `any` is valid if one needs more
-/// than 32 bits.
+/// Addresses of up to 32 lanes as coordinates of a frame; the other lanes are 0. If a coordinate needs more than 32
+/// bits, only `any` is valid.
 #[cfg_attr(test, derive(PartialEq, Debug))]
 pub(super) struct Row {
     /// Bitwise OR of the distances from the frame's base in bytes.
@@ -115,9 +115,9 @@ pub(super) struct Row {
     /// Distance from each lane to the next, modulo the size of the frame, minus `first`.
     pub rest: [u32; WARP_LANES],
     /// Minimum of `rest` and 0.
-    pub least: i32,
+    pub min_rest: i32,
     /// Maximum of `rest` and 0.
-    pub most: i32,
+    pub max_rest: i32,
 }
 
 impl Row {
@@ -125,9 +125,9 @@ impl Row {
     pub(super) fn new(frame: Frame, addresses: &[u64]) -> Self {
         let (mut all, mut any) = ([0u32; WARP_LANES], 0);
         for (coordinate, &address) in all.iter_mut().zip(addresses) {
-            let far = address.wrapping_sub(frame.base);
-            any |= far;
-            *coordinate = (far >> frame.shift) as u32;
+            let distance = address.wrapping_sub(frame.base);
+            any |= distance;
+            *coordinate = (distance >> frame.shift) as u32;
         }
         let active = &all[..addresses.len()];
         let low = active.iter().fold(u32::MAX, |low, &c| low.min(c));
@@ -135,12 +135,12 @@ impl Row {
         let unused = 32 - frame.bits.clamp(1, 32);
         let mut rest = [0u32; WARP_LANES];
         let first = active.get(1).map_or(0, |c| c.wrapping_sub(active[0]));
-        let (mut least, mut most) = (0, 0);
+        let (mut min_rest, mut max_rest) = (0, 0);
         for (difference, pair) in rest.iter_mut().zip(active.windows(2)) {
-            let far = pair[1].wrapping_sub(pair[0]).wrapping_sub(first);
-            let far = (far << unused) as i32 >> unused;
-            (least, most) = (far.min(least), far.max(most));
-            *difference = far as u32;
+            let distance = pair[1].wrapping_sub(pair[0]).wrapping_sub(first);
+            let distance = (distance << unused) as i32 >> unused;
+            (min_rest, max_rest) = (distance.min(min_rest), distance.max(max_rest));
+            *difference = distance as u32;
         }
         Row {
             any,
@@ -149,8 +149,8 @@ impl Row {
             high,
             first,
             rest,
-            least,
-            most,
+            min_rest,
+            max_rest,
         }
     }
 
@@ -160,53 +160,53 @@ impl Row {
         let base = _mm256_set1_epi64x(frame.base as i64);
         let shift = _mm_cvtsi32_si128(frame.shift as i32);
         let mut any = _mm256_setzero_si256();
-        let mut far = |index: usize| {
+        let mut load = |index: usize| {
             let four: &[u64; 4] = &addresses.as_chunks().0[index];
             // SAFETY: four numbers fill the vector, and they need not be aligned.
             let four = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
-            let far = _mm256_sub_epi64(four, base);
-            any = _mm256_or_si256(any, far);
-            _mm256_castsi256_ps(_mm256_srl_epi64(far, shift))
+            let distance = _mm256_sub_epi64(four, base);
+            any = _mm256_or_si256(any, distance);
+            _mm256_castsi256_ps(_mm256_srl_epi64(distance, shift))
         };
         let all: [__m256i; 4] = std::array::from_fn(|index| {
-            // Takes the lower half of each 64-bit number: lanes 0, 1, 4, 5, 2, 3, 6 and 7, then puts them in order.
-            let halves = _mm256_shuffle_ps::<0b10_00_10_00>(far(2 * index), far(2 * index + 1));
+            // Take the lower half of each 64-bit number (lanes 0, 1, 4, 5, 2, 3, 6 and 7), then put them in order.
+            let halves = _mm256_shuffle_ps::<0b10_00_10_00>(load(2 * index), load(2 * index + 1));
             _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
         });
         let any = _mm256_or_si256(any, _mm256_permute4x64_epi64::<0b01_00_11_10>(any));
         let any = _mm256_extract_epi64::<0>(any) | _mm256_extract_epi64::<1>(any);
-        Self::of_coordinates(frame, any as u64, all)
+        Self::from_coordinates(frame, any as u64, all)
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn of_coordinates(frame: Frame, any: u64, all: [__m256i; 4]) -> Self {
-        // Each lane's successor; for the last lane of a vector, the first of the next vector.
-        let turn = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
-        let turned = all.map(|eight| _mm256_permutevar8x32_epi32(eight, turn));
-        let first = _mm256_cvtsi256_si32(turned[0]).wrapping_sub(_mm256_cvtsi256_si32(all[0]));
+    pub(super) fn from_coordinates(frame: Frame, any: u64, all: [__m256i; 4]) -> Self {
+        // Each lane's successor; for the last lane of a vector, the first lane of the next vector.
+        let rotation = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
+        let rotated = all.map(|eight| _mm256_permutevar8x32_epi32(eight, rotation));
+        let first = _mm256_cvtsi256_si32(rotated[0]).wrapping_sub(_mm256_cvtsi256_si32(all[0]));
         let unused = _mm_cvtsi32_si128(32 - frame.bits.clamp(1, 32) as i32);
         let zero = _mm256_setzero_si256();
         let rest: [__m256i; 4] = std::array::from_fn(|index| {
-            let behind = turned.get(index + 1).copied().unwrap_or(zero);
-            let next = _mm256_blend_epi32::<0b1000_0000>(turned[index], behind);
-            let far =
+            let following = rotated.get(index + 1).copied().unwrap_or(zero);
+            let next = _mm256_blend_epi32::<0b1000_0000>(rotated[index], following);
+            let distance =
                 _mm256_sub_epi32(_mm256_sub_epi32(next, all[index]), _mm256_set1_epi32(first));
-            let far = _mm256_sra_epi32(_mm256_sll_epi32(far, unused), unused);
+            let distance = _mm256_sra_epi32(_mm256_sll_epi32(distance, unused), unused);
             match index {
                 // The last lane has no successor.
-                3 => _mm256_blend_epi32::<0b1000_0000>(far, zero),
-                _ => far,
+                3 => _mm256_blend_epi32::<0b1000_0000>(distance, zero),
+                _ => distance,
             }
         });
         Row {
             any,
-            low: of_all(all, |a, b| _mm256_min_epu32(a, b)) as u32,
-            high: of_all(all, |a, b| _mm256_max_epu32(a, b)) as u32,
+            low: reduce(all, |a, b| _mm256_min_epu32(a, b)) as u32,
+            high: reduce(all, |a, b| _mm256_max_epu32(a, b)) as u32,
             first: first as u32,
             // This includes the 0 of the last lane.
-            least: of_all(rest, |a, b| _mm256_min_epi32(a, b)),
-            most: of_all(rest, |a, b| _mm256_max_epi32(a, b)),
+            min_rest: reduce(rest, |a, b| _mm256_min_epi32(a, b)),
+            max_rest: reduce(rest, |a, b| _mm256_max_epi32(a, b)),
             all: numbers(all),
             rest: numbers(rest),
         }
@@ -215,11 +215,11 @@ impl Row {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn of_all([a, b, c, d]: [__m256i; 4], of: impl Fn(__m256i, __m256i) -> __m256i) -> i32 {
-    let eight = of(of(a, b), of(c, d));
-    let four = of(eight, _mm256_permute4x64_epi64::<0b01_00_11_10>(eight));
-    let two = of(four, _mm256_shuffle_epi32::<0b01_00_11_10>(four));
-    _mm256_cvtsi256_si32(of(two, _mm256_shuffle_epi32::<0b10_11_00_01>(two)))
+pub(super) fn reduce([a, b, c, d]: [__m256i; 4], op: impl Fn(__m256i, __m256i) -> __m256i) -> i32 {
+    let eight = op(op(a, b), op(c, d));
+    let four = op(eight, _mm256_permute4x64_epi64::<0b01_00_11_10>(eight));
+    let two = op(four, _mm256_shuffle_epi32::<0b01_00_11_10>(four));
+    _mm256_cvtsi256_si32(op(two, _mm256_shuffle_epi32::<0b10_11_00_01>(two)))
 }
 
 #[inline]

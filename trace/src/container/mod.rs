@@ -5,8 +5,8 @@
 //! chunk: header (48 bytes), payload
 //! ```
 //!
-//! All numbers are little-endian. `docs/trace-format.md` describes every field. A truncated file is readable up to its last
-//! whole chunk; a changed byte is detected by one of the two checksums in each chunk.
+//! All numbers are little-endian. `docs/trace-format.md` describes every field. A truncated file is readable up to its
+//! last whole chunk; a changed byte is detected by one of the two checksums in each chunk.
 
 mod reader;
 mod writer;

@@ -15,10 +15,10 @@ use zstd::bulk::Compressor;
 
 const COMPRESSION_LEVEL: i32 = 1;
 /// Shorter payloads are stored uncompressed.
-const COMPRESSION_WORTH_BYTES: usize = 128;
-/// Size of the sample taken from a tail. The tail is compressed only if the sample shrinks below `TAIL_WORTH_BYTES`.
+const MIN_COMPRESSED_BYTES: usize = 128;
+/// Size of the sample taken from a tail. The tail is compressed only if the sample shrinks below `TAIL_LIMIT_BYTES`.
 const TAIL_SAMPLE_BYTES: usize = 8 << 10;
-const TAIL_WORTH_BYTES: usize = TAIL_SAMPLE_BYTES / 8 * 7;
+const TAIL_LIMIT_BYTES: usize = TAIL_SAMPLE_BYTES / 8 * 7;
 
 /// A chunk ready to be written: its header without index and checksum, then the stored payload.
 #[derive(Debug)]
@@ -29,11 +29,11 @@ pub struct SealedChunk {
 impl SealedChunk {
     /// Compresses `payload` if that helps, and fills in everything but the chunk's index.
     pub(crate) fn new(kind: Kind, tag: u32, items: u64, payload: &[u8]) -> Self {
-        Self::of_two(kind, tag, items, payload, &[])
+        Self::from_parts(kind, tag, items, payload, &[])
     }
 
-    /// Seals a payload of two parts, the second of which is compressed only if a sample of it shrinks.
-    pub(crate) fn of_two(kind: Kind, tag: u32, items: u64, head: &[u8], tail: &[u8]) -> Self {
+    /// Seals a payload of two parts. The second one is compressed only if a sample of it shrinks.
+    pub(crate) fn from_parts(kind: Kind, tag: u32, items: u64, head: &[u8], tail: &[u8]) -> Self {
         let length = head.len() + tail.len();
         let mut bytes = Vec::with_capacity(CHUNK_HEADER_BYTES + length);
         bytes.resize(CHUNK_HEADER_BYTES, 0);
@@ -68,7 +68,7 @@ fn store(head: &[u8], tail: &[u8], out: &mut Vec<u8>) -> u8 {
     if tail.len() > TAIL_SAMPLE_BYTES {
         let middle = (tail.len() - TAIL_SAMPLE_BYTES) / 2;
         let sample = &tail[middle..middle + TAIL_SAMPLE_BYTES];
-        let shrinks = compress(sample, out) && out.len() - start < TAIL_WORTH_BYTES;
+        let shrinks = compress(sample, out) && out.len() - start < TAIL_LIMIT_BYTES;
         out.truncate(start);
         if !shrinks {
             out.resize(start + HEAD_LENGTH_BYTES, 0);
@@ -88,7 +88,7 @@ fn store(head: &[u8], tail: &[u8], out: &mut Vec<u8>) -> u8 {
         [] => Cow::Borrowed(head),
         _ => Cow::Owned([head, tail].concat()),
     };
-    if whole.len() >= COMPRESSION_WORTH_BYTES && compress(&whole, out) {
+    if whole.len() >= MIN_COMPRESSED_BYTES && compress(&whole, out) {
         return FLAG_ZSTD;
     }
     out.truncate(start);
@@ -128,8 +128,8 @@ pub(crate) struct ChunkFile {
 }
 
 impl ChunkFile {
-    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file gets its name last, so that
-    /// any file with that name is readable.
+    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file gets its name last, so
+    /// that any file with that name is readable.
     pub(crate) fn create(
         path: PathBuf,
         role: Role,
@@ -162,7 +162,7 @@ impl ChunkFile {
     }
 
     /// Adds the end chunk to a file that is no longer being written, unless it already has one.
-    pub(crate) fn end_unended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
+    pub(crate) fn end_if_unended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
         let reader = ChunkReader::open(&path, role)?;
         if let Some(problem) = reader.problem {
             let (Problem::CutOff { offset } | Problem::Damaged { offset, .. }) = problem;
@@ -180,14 +180,14 @@ impl ChunkFile {
 
     /// Adds the end chunk, replacing an earlier one.
     pub(crate) fn end(&mut self, chunk: SealedChunk) -> Result<()> {
-        self.take_end_back()?;
+        self.remove_end()?;
         let start = self.length;
         self.write(chunk)?;
         self.end = Some(start);
         Ok(())
     }
 
-    fn take_end_back(&mut self) -> Result<()> {
+    fn remove_end(&mut self) -> Result<()> {
         let Some(start) = self.end.take() else {
             return Ok(());
         };
@@ -201,15 +201,15 @@ impl ChunkFile {
         Ok(())
     }
 
-    /// Adds a chunk; the file must then be ended again. After a failure, the file ends with the last whole chunk and
-    /// accepts no more.
+    /// Adds a chunk, after which the file must be ended again. After a failure, the file ends with the last whole chunk
+    /// and accepts no more chunks.
     pub(crate) fn write(&mut self, mut chunk: SealedChunk) -> Result<()> {
         if chunk.bytes.len() > MAX_CHUNK_BYTES {
             let reason = format!("a chunk of {} bytes is too large", chunk.bytes.len());
             let too_large = std::io::Error::other(reason);
             return Err(TraceError::io("write", &self.path)(too_large));
         }
-        self.take_end_back()?;
+        self.remove_end()?;
         self.append(chunk.number(self.next_index))?;
         self.next_index += 1;
         Ok(())
@@ -222,7 +222,7 @@ impl ChunkFile {
         }
         self.file.write_all(bytes).map_err(|source| {
             self.stopped = true;
-            // Cuts off the incomplete chunk. If that also fails, readers ignore the chunk.
+            // Cut off the incomplete chunk. If that also fails, readers ignore the chunk.
             let _ = self.file.set_len(self.length);
             let (path, kept_bytes) = (self.path.clone(), self.length);
             match source.kind() {

@@ -16,7 +16,7 @@ pub struct CtaBlocks {
 const MAX_LOG2: u32 = 26;
 
 impl CtaBlocks {
-    /// Returns whether each CTA is a block.
+    /// Returns whether each CTA is a block by itself.
     pub fn are_ctas(&self) -> bool {
         self.log2 == 0
     }
@@ -25,7 +25,7 @@ impl CtaBlocks {
         1 << self.log2
     }
 
-    /// Returns the first CTA in the block of CTA `cta`, which names the block.
+    /// Returns the first CTA in the block of `cta`; it identifies the block.
     pub fn first(self, cta: u32) -> u32 {
         cta >> self.log2 << self.log2
     }
@@ -51,7 +51,7 @@ impl CtaBlocks {
         }
     }
 
-    /// Appends the size of the blocks to a name, unless each CTA is a block.
+    /// Appends the block size to a name, unless each CTA is a block.
     pub fn named(self, name: impl Display) -> String {
         match self.are_ctas() {
             true => name.to_string(),
@@ -82,7 +82,7 @@ impl TryFrom<u32> for CtaBlocks {
         let log2 = ctas.trailing_zeros();
         let fits = ctas.is_power_of_two() && (1..=MAX_LOG2).contains(&log2);
         fits.then_some(CtaBlocks { log2 })
-            .ok_or_else(|| wrong(&ctas.to_string()))
+            .ok_or_else(|| invalid(&ctas.to_string()))
     }
 }
 
@@ -90,12 +90,12 @@ impl FromStr for CtaBlocks {
     type Err = SelectionError;
 
     fn from_str(text: &str) -> Result<Self, SelectionError> {
-        let number: u32 = text.parse().map_err(|_| wrong(text))?;
+        let number: u32 = text.parse().map_err(|_| invalid(text))?;
         number.try_into()
     }
 }
 
-fn wrong(value: &str) -> SelectionError {
+fn invalid(value: &str) -> SelectionError {
     let expected = "a number of CTAs that is a power of two, from 2 to 2^26 (67108864)";
     SelectionError::new(value, expected)
 }

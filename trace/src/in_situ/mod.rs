@@ -6,7 +6,7 @@ pub(crate) mod parts;
 use crate::{LaunchId, StreamId};
 use serde::{Deserialize, Serialize};
 
-/// Implements `+=`, which adds these fields.
+/// Implements `+=`, which adds the given fields.
 macro_rules! add_fields {
     ($($type:ident: $($field:ident)+;)+) => {$(
         impl std::ops::AddAssign for $type {
@@ -62,7 +62,7 @@ impl std::ops::AddAssign for Bounds {
     }
 }
 
-/// Loaded bytes by class (see `docs/metrics.md`), including those of atomics.
+/// Loaded bytes by class (see `docs/metrics.md`), including those loaded by atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadedBytes {
     pub communicated: u64,
@@ -71,7 +71,7 @@ pub struct LoadedBytes {
     pub uninitialised: u64,
     pub unknown: u64,
     pub local: u64,
-    /// Bytes counted above, other than in `local`, that the reading thread may have written itself in this launch, which
+    /// Bytes counted above, other than in `local`, that the reading thread might have written in this launch, which
     /// would make them local.
     pub perhaps_local: u64,
 }
@@ -92,16 +92,16 @@ pub struct LaunchSums {
     pub loaded: LoadedBytes,
     /// Bytes that more than one CTA wrote.
     pub several_writers_bytes: u64,
-    /// Of those, the bytes that at least one plain store wrote.
+    /// The part of `several_writers_bytes` that at least one plain store wrote.
     pub racing_bytes: u64,
-    /// Bytes loaded without atomics that another CTA had stored earlier in the launch: a lower bound on what CTAs may
-    /// exchange, since they may exchange more in another order.
+    /// Bytes loaded without atomics that another CTA had stored earlier in the launch. This is a lower bound: in
+    /// another order, CTAs might exchange more.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_loaded_bytes: u64,
-    /// Such bytes loaded by atomics; always 0 on a GPU.
+    /// The same for bytes loaded by atomics; always 0 on a GPU.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_atomic_bytes: u64,
-    /// Bytes loaded from memory without a shadow. They count as unknown and may be of any class.
+    /// Bytes loaded from memory without a shadow. They count as unknown and could be of any class.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub unshadowed_loaded_bytes: u64,
     /// Bytes stored to memory without a shadow. Their other writers and readers are unknown.
@@ -124,7 +124,7 @@ impl LaunchSums {
     }
 }
 
-/// A part of what one CTA received from another; parts for the same pair are summed. Launches are identified by
+/// Part of the data that one CTA received from another; parts for the same pair are summed. Launches are identified by
 /// [`crate::LaunchRecord::number`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Received {
@@ -138,17 +138,17 @@ pub struct Received {
     pub count: u64,
 }
 
-/// Bytes stored by one launch that a later one loads. Parts for the same pair are summed.
+/// Bytes that one launch stores and a later one loads. Parts for the same pair are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FirstRead {
     pub source_launch: u32,
     pub receiver_launch: u32,
     /// Bytes stored by the source that another entity reads for the first time.
     pub stored_bytes: u64,
-    /// Bytes read whose last writer may be any of several CTAs in the source. Neither `stored_bytes` nor [`Received`] counts
-    /// them fully.
+    /// Bytes read that any of multiple CTAs of the source might have written last. Neither `stored_bytes` nor
+    /// [`Received`] counts them fully.
     pub several_bytes: u64,
-    /// Bytes that their reader may have read before.
+    /// Bytes that the reader might have read before.
     pub perhaps_again_bytes: u64,
 }
 

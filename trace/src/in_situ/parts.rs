@@ -1,5 +1,5 @@
-//! Encodes parts of tables for a chunk: sorted and by column, so that neighbours differ little. `docs/trace-format.md`
-//! describes every number.
+//! Encodes parts of tables for a chunk, sorted and by column, so that adjacent numbers differ little.
+//! `docs/trace-format.md` describes every number.
 
 use crate::container::{Kind, SealedChunk};
 use crate::varint::{append, get, unzigzag, zigzag};
@@ -78,16 +78,16 @@ impl Writer {
         append(&mut self.0, value);
     }
 
-    fn numbers<T>(&mut self, rows: &[T], mut of: impl FnMut(&T) -> u64) {
-        rows.iter().for_each(|row| self.number(of(row)));
+    fn numbers<T>(&mut self, rows: &[T], mut field: impl FnMut(&T) -> u64) {
+        rows.iter().for_each(|row| self.number(field(row)));
     }
 
     /// Writes the difference between each number and its predecessor, which is 0 for the first.
-    fn differences<T>(&mut self, rows: &[T], of: impl Fn(&T) -> u32) {
-        let mut before = 0;
+    fn differences<T>(&mut self, rows: &[T], field: impl Fn(&T) -> u32) {
+        let mut previous = 0;
         self.numbers(rows, |row| {
-            let value = i64::from(of(row));
-            zigzag(value - std::mem::replace(&mut before, value))
+            let value = i64::from(field(row));
+            zigzag(value - std::mem::replace(&mut previous, value))
         });
     }
 }
@@ -109,19 +109,19 @@ impl Reader<'_> {
         (rows <= room).then(|| vec![T::default(); rows])
     }
 
-    fn numbers<T>(&mut self, rows: &mut [T], of: impl Fn(&mut T) -> &mut u64) -> Option<()> {
+    fn numbers<T>(&mut self, rows: &mut [T], field: impl Fn(&mut T) -> &mut u64) -> Option<()> {
         for row in rows {
-            *of(row) = self.number()?;
+            *field(row) = self.number()?;
         }
         Some(())
     }
 
-    fn differences<T>(&mut self, rows: &mut [T], of: impl Fn(&mut T) -> &mut u32) -> Option<()> {
-        let mut before = 0u32;
+    fn differences<T>(&mut self, rows: &mut [T], field: impl Fn(&mut T) -> &mut u32) -> Option<()> {
+        let mut previous = 0u32;
         for row in rows {
-            let value = i64::from(before).checked_add(unzigzag(self.number()?))?;
-            before = u32::try_from(value).ok()?;
-            *of(row) = before;
+            let value = i64::from(previous).checked_add(unzigzag(self.number()?))?;
+            previous = u32::try_from(value).ok()?;
+            *field(row) = previous;
         }
         Some(())
     }

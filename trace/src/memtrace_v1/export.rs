@@ -36,7 +36,7 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
         }
         if launch.kernel.is_empty() || launch.kernel.chars().any(char::is_control) {
             let kernel = &launch.kernel;
-            let reason = format!("{kernel:?} is not a kernel name that the format can hold");
+            let reason = format!("{kernel:?} is not a kernel name that this format can represent");
             return Err(not_exportable(launch, reason));
         }
         out.write_all(launch.kernel.as_bytes())
@@ -62,7 +62,8 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
 
 /// Exports to a file, like [`export`].
 ///
-/// # Errors Fails like [`export`], or if the file cannot be created.
+/// # Errors
+/// Fails like [`export`], or if the file cannot be created.
 pub fn export_file(capture: &Capture, stream: StreamId, path: &Path) -> Result<u64> {
     let file = File::create(path).map_err(TraceError::io("create", path))?;
     let mut out = BufWriter::with_capacity(1 << 20, file);

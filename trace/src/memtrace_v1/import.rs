@@ -13,9 +13,9 @@ use std::path::Path;
 
 /// Writes a capture into `folder` with the launches and accesses of `files`, one file per stream.
 ///
-/// The format has no threads, source lines or allocations. The capture therefore has a site for each kernel, operation and
-/// width, the smallest grid that contains its CTAs, no allocations, and lanes that have no meaning: up to 32 consecutive
-/// records of the same CTA, SM, operation and width become an access group of warp 0.
+/// The format has no threads, source lines or allocations. The capture therefore has a site for each kernel, operation
+/// and width, the smallest grid that contains its CTAs, no allocations, and meaningless lane numbers: up to 32
+/// consecutive records of the same CTA, SM, operation and width become an access group of warp 0.
 ///
 /// # Errors
 ///
@@ -159,9 +159,9 @@ fn import_stream(
                 };
                 last = Some((record.op, record.width_bytes, site));
                 let cta = linear(&record, grid);
-                let joins = (group.site, group.cta, group.sm) == (site, cta, record.sm)
+                let is_same_group = (group.site, group.cta, group.sm) == (site, cta, record.sm)
                     && group.lanes() < WARP_LANES;
-                if !joins || group.mask == 0 {
+                if !is_same_group || group.mask == 0 {
                     builder.push(&group);
                     if builder.is_full() {
                         writer.flush(&mut builder)?;

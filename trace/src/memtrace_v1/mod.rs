@@ -38,8 +38,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Encodes the record; returns `None` if the CTA's y or z or the width is too large for the format. [`Op::AtomicOther`]
-    /// becomes a compare-and-swap (10), the instruction that such operations are built from.
+    /// Encodes the record. Returns `None` if the CTA's y or z or the width is too large for the format.
+    /// [`Op::AtomicOther`] becomes a compare-and-swap (10), the instruction from which these operations are built.
     pub fn to_bytes(&self) -> Option<[u8; RECORD_BYTES]> {
         let [x, y, z] = self.cta;
         if y > 0xffff || z > 0xffff || self.width_bytes >= 1 << 28 {
@@ -66,8 +66,8 @@ impl Record {
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |index: usize| u64::from_le_bytes(words[index]);
-        let (cta, address, what) = (word(0), word(1), word(2));
-        let op = Op::from_code((what >> 28) as u8 & 0xf).filter(|&op| op != Op::AtomicOther)?;
+        let (cta, address, access) = (word(0), word(1), word(2));
+        let op = Op::from_code((access >> 28) as u8 & 0xf).filter(|&op| op != Op::AtomicOther)?;
         Some(Record {
             cta: [
                 (cta >> 32) as u32,
@@ -75,9 +75,9 @@ impl Record {
                 cta as u32 & 0xffff,
             ],
             address,
-            sm: (what >> 32) as u32,
+            sm: (access >> 32) as u32,
             op,
-            width_bytes: what as u32 & 0x0fff_ffff,
+            width_bytes: access as u32 & 0x0fff_ffff,
         })
     }
 }

@@ -34,7 +34,7 @@ impl Reader<BufReader<File>> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from `input`, which error messages call `path`.
+    /// Reads from `input`; error messages refer to it as `path`.
     pub fn new(input: R, path: impl Into<PathBuf>) -> Result<Self> {
         let mut reader = Reader {
             input,

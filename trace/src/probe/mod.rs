@@ -1,6 +1,6 @@
 //! User-defined probes: their definition, their sites and their results.
 //!
-//! [`spec`] is the definition, [`sites`] the instrumenter's record of it, [`results`] the output folder of a probed run.
+//! [`spec`] is the definition, [`sites`] the instrumenter's record of it, and [`results`] a probed run's output.
 
 pub mod results;
 pub mod sites;

@@ -1,10 +1,10 @@
-//! Output of a probed run: a folder with `probe.json` (the modules), `launches.jsonl` (one line per launch) and `values.bin`
-//! (little-endian 64-bit words, to which each launch's line points).
+//! Output of a probed run: a folder with `probe.json` (the modules), `launches.jsonl` (one line per launch) and
+//! `values.bin` (little-endian 64-bit words, to which each launch's line refers).
 //!
-//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, the latter with one
-//! unit; for `per: thread`, the four numbers of [`UnitStatistics`] by slot and field), `threads` (optional: the raw fields
-//! of every thread, by slot, field and thread, for all or some slots) and `tables`. Values are as the handler saw them, not
-//! complemented.
+//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, the latter with
+//! one unit; for `per: thread`, the four numbers of [`UnitStatistics`] by slot and field), `threads` (optional: the raw
+//! fields of every thread, by slot, field and thread, for all or some slots) and `tables`. Values are as the handler
+//! saw them, not complemented.
 
 use super::{DefinedProbe, Per};
 use crate::{ModuleTable, TraceError};
@@ -24,7 +24,7 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct UnitStatistics {
     /// All threads' values combined.
     pub combined: u64,
-    /// The smallest value of a thread.
+    /// Smallest value of any thread.
     pub smallest: u64,
     pub largest: u64,
     /// Number of threads whose value is not the field's start value.
@@ -68,9 +68,9 @@ impl LaunchResult {
     /// Returns the slots in `threads`, in its order.
     pub fn kept_slots(&self) -> impl Iterator<Item = u32> + '_ {
         let all = self.first_slot..self.first_slot + self.slots;
-        let some = self.thread_slots.iter().flatten().copied();
-        let no_list = self.thread_slots.is_none();
-        all.filter(move |_| no_list).chain(some)
+        let listed = self.thread_slots.iter().flatten().copied();
+        let has_list = self.thread_slots.is_some();
+        all.filter(move |_| !has_list).chain(listed)
     }
 }
 
@@ -90,7 +90,7 @@ pub struct ProbeWriter {
 }
 
 impl ProbeWriter {
-    /// Creates the folder, and replaces files from an earlier run.
+    /// Creates the folder, and replaces any files from an earlier run.
     pub fn create(folder: &Path) -> Result<Self, TraceError> {
         std::fs::create_dir_all(folder).map_err(TraceError::io("create", folder))?;
         let file = |name: &str| {
@@ -151,12 +151,12 @@ impl ProbeWriter {
     }
 }
 
-/// Describes how a launch's numbers contradict its probe, if they do; `there` is the number of words in the values file.
-fn problem(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Option<String> {
-    let (first, slots, places) = (launch.first_slot, launch.slots, probe.sites.len());
-    if u64::from(first) + u64::from(slots) > places as u64 {
+/// Describes how a launch's numbers contradict its probe, if they do. The values file has `available` words.
+fn problem(launch: &LaunchResult, probe: &DefinedProbe, available: u64) -> Option<String> {
+    let (first, slots, sites) = (launch.first_slot, launch.slots, probe.sites.len());
+    if u64::from(first) + u64::from(slots) > sites as u64 {
         return Some(format!(
-            "{slots} slots starting at {first}, but the probe has only {places}"
+            "{slots} slots starting at {first}, but the probe has only {sites}"
         ));
     }
     let kept = launch.thread_slots.as_deref();
@@ -175,17 +175,17 @@ fn problem(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Option<St
         let mut numbers = numbers.into_iter();
         numbers.try_fold(1u64, |product, number| product.checked_mul(number))
     };
-    let of_fields = match spec.per {
+    let field_words = match spec.per {
         Per::Thread => product([slots, fields, 4]),
         Per::Cta => product([units, slots, fields]),
         Per::Launch => product([slots, fields, 1]),
     };
     let mut tables = spec.tables.iter();
-    let of_tables = tables.try_fold(0u64, |sum, table| sum.checked_add(table.words));
+    let table_words = tables.try_fold(0u64, |sum, table| sum.checked_add(table.words));
     let parts = [
-        ("fields", Some(launch.fields), of_fields),
+        ("fields", Some(launch.fields), field_words),
         ("threads", launch.threads, product([kept, fields, units])),
-        ("tables", Some(launch.tables), of_tables),
+        ("tables", Some(launch.tables), table_words),
     ];
     for (part, range, expected) in parts {
         let Some(Part { first, words }) = range else {
@@ -195,9 +195,9 @@ fn problem(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Option<St
             let expected = expected.map_or("more than 2^64".to_owned(), |words| words.to_string());
             return Some(format!("`{part}` has {words} words, expected {expected}"));
         }
-        if first.checked_add(words).is_none_or(|end| end > there) {
+        if first.checked_add(words).is_none_or(|end| end > available) {
             return Some(format!(
-                "`{part}` has {words} words starting at {first}, but {VALUES} has only {there}"
+                "`{part}` has {words} words starting at {first}, but {VALUES} has only {available}"
             ));
         }
     }
@@ -218,7 +218,7 @@ impl ProbeResults {
         let path = folder.join(MODULES);
         let text = std::fs::read(&path).map_err(|_| TraceError::NotACapture {
             path: folder.to_owned(),
-            reason: format!("it has no {MODULES}; give a folder that `superstep probe` wrote"),
+            reason: format!("it has no {MODULES}; pass a folder that `superstep probe` wrote"),
         })?;
         let malformed = |path: &Path, offset, error: serde_json::Error| {
             TraceError::damaged(path, offset, error.to_string())
@@ -240,14 +240,14 @@ impl ProbeResults {
         };
         let metadata = std::fs::metadata(&results.values);
         let metadata = metadata.map_err(TraceError::unreadable(&results.values))?;
-        let there = metadata.len() / 8;
+        let available = metadata.len() / 8;
         let mut offset = 0;
         for line in lines.lines() {
             let line = line.map_err(TraceError::unreadable(&path))?;
             let launch = serde_json::from_str(&line);
             let launch: LaunchResult = launch.map_err(|error| malformed(&path, offset, error))?;
             let probe = results.probe(&launch)?;
-            if let Some(reason) = problem(&launch, probe, there) {
+            if let Some(reason) = problem(&launch, probe, available) {
                 return Err(TraceError::damaged(&path, offset, reason));
             }
             results.launches.push(launch);
@@ -290,25 +290,26 @@ impl ProbeResults {
             .collect())
     }
 
-    /// Reads the fields of every thread at `slot`, by field and thread, for `per: thread`; `None` if they were not kept.
+    /// Reads the fields of every thread at `slot`, by field and thread, for `per: thread`; `None` if they were not
+    /// saved.
     pub fn threads(
         &self,
         launch: &LaunchResult,
         slot: u32,
     ) -> Result<Option<Vec<u64>>, TraceError> {
-        let at = launch.kept_slots().position(|kept| kept == slot);
-        let (Some(at), Some(part)) = (at, launch.threads) else {
+        let index = launch.kept_slots().position(|kept| kept == slot);
+        let (Some(index), Some(part)) = (index, launch.threads) else {
             return Ok(None);
         };
         let words = self.probe(launch)?.spec.fields.len() as u64 * launch.units;
         let part = Part {
-            first: part.first + at as u64 * words,
+            first: part.first + index as u64 * words,
             words,
         };
         self.words(part).map(Some)
     }
 
-    /// Returns each slot's fields over the whole launch, by slot and field, for any `per`.
+    /// Returns each slot's fields, combined over the whole launch, by slot and field, for any `per`.
     pub fn totals(&self, launch: &LaunchResult) -> Result<Vec<u64>, TraceError> {
         let spec = &self.probe(launch)?.spec;
         if spec.per == Per::Thread {

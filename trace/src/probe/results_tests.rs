@@ -90,7 +90,7 @@ fn opened(folder: &Path, launch: &LaunchResult) -> Result<ProbeResults, TraceErr
 }
 
 #[test]
-fn parts_are_read_back_and_a_foreign_folder_is_refused() {
+fn parts_are_read_back_and_other_folders_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let error = ProbeResults::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("superstep probe"), "{error}");
@@ -103,7 +103,7 @@ fn parts_are_read_back_and_a_foreign_folder_is_refused() {
     assert!(read.words(Part { first, words }).is_err());
 }
 
-/// Found by fuzzing: inconsistent numbers in a launch, which readers used unchecked.
+/// Found by fuzzing: inconsistent numbers in a launch, which readers used without checking them.
 #[test]
 fn inconsistent_launch_is_refused() {
     type Change = fn(&mut LaunchResult);

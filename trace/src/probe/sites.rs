@@ -25,7 +25,7 @@ pub struct KernelSlots {
     pub native: bool,
 }
 
-/// A site at which a handler is called. Its slot, the index in [`DefinedProbe::sites`], is the lower half of the site's number.
+/// A site at which a handler is called. Its slot (index in [`DefinedProbe::sites`]) is the lower half of its number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointSite {
     /// Index of the point in the definition.
@@ -42,7 +42,7 @@ pub struct PointSite {
     pub what: String,
     /// Number of the basic block in its function, from 0.
     pub block: u32,
-    /// For an access, its operation, numbered as in the capture. For an instruction matched by class, LLVM's opcode. Otherwise 0.
+    /// An access's operation, numbered as in the capture; LLVM's opcode for an instruction matched by class; else 0.
     pub operation: u32,
     /// Size of an access in bytes (0 if it varies), or of a value or result in bits; for a block, its number of
     /// instructions.
@@ -51,7 +51,7 @@ pub struct PointSite {
     pub successors: Vec<u32>,
     /// For a block, its lowest and highest source lines in the function's own file.
     pub lines: Option<(u32, u32)>,
-    /// CPU backend: number of following sites that are logged in the same entry.
+    /// On the CPU backend, the number of following sites that are logged in the same entry.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub followers: u32,
 }

@@ -4,7 +4,7 @@ use crate::Pattern;
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A probe. The harness reads it from YAML and checks it; the instrumenter and both runtimes rely on that.
+/// A probe. The harness reads it from YAML and validates it; the instrumenter and both runtimes rely on that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeSpec {
     pub name: String,
@@ -104,7 +104,7 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// Returns whether memory holds the complement, so that every field starts as zero.
+    /// Returns whether memory contains the complement, so that every field starts as zero.
     pub fn is_complemented(self) -> bool {
         matches!(self, Combine::Min | Combine::And)
     }
@@ -212,7 +212,7 @@ pub enum OncePer {
     Warp,
 }
 
-/// An argument of a handler, read and written as its word.
+/// An argument of a handler, serialised as its word.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pass {
     /// `Fields &`: the site's fields.
@@ -306,7 +306,7 @@ impl ProbeSpec {
         (self.points.iter()).any(|point| point.once_per == OncePer::Warp)
     }
 
-    /// Returns whether the probe applies to the kernel with this mangled name and this readable name without parameters.
+    /// Returns whether the probe applies to the kernel with this mangled name and readable name without parameters.
     pub fn takes_kernel(&self, mangled: &str, readable: &str) -> bool {
         let mut patterns = self.kernels.iter();
         self.kernels.is_empty() || patterns.any(|it| it.matches_function(mangled, readable))

@@ -6,7 +6,7 @@ pub const WARP_LANES: usize = 32;
 
 /// The simultaneous accesses of one warp at a site.
 ///
-/// `addresses` holds the active lanes' addresses without gaps: entry *i* belongs to the *i*-th set bit of `mask`,
+/// `addresses` contains the active lanes' addresses without gaps: entry *i* belongs to the *i*-th set bit of `mask`,
 /// counted from bit 0. Entries from index `mask.count_ones()` on are unused.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessGroup {
@@ -40,7 +40,7 @@ impl AccessGroup {
         self.mask.count_ones() as usize
     }
 
-    /// Returns whether the group marks that its lanes passed a grid barrier, and is no access.
+    /// Returns whether the group is not an access, but a mark that its lanes passed a grid barrier.
     pub const fn is_grid_barrier(&self) -> bool {
         self.site.0 == SiteId::GRID_BARRIER.0
     }

@@ -5,7 +5,7 @@ use crate::{AllocationId, AllocationKind, SourcePlace};
 /// Symbol for the device-side `malloc` heap. Offsets in it differ between runs, so digests ignore them.
 pub const DEVICE_HEAP: &str = "device malloc heap";
 
-/// Size of the pages in which a GPU maps device memory: past an allocation, memory is mapped up to the end of its last page.
+/// Size of the pages in which a GPU maps device memory. Memory is mapped up to the end of an allocation's last page.
 pub const DEVICE_PAGE_BYTES: u64 = 2 << 20;
 
 /// Identity of an allocation that is the same in every run and on every backend.
@@ -36,9 +36,9 @@ pub struct Allocation {
     pub kind: AllocationKind,
     /// The host call that allocated it, if known.
     pub place: Option<SourcePlace>,
-    /// The variable that holds it, if known.
+    /// The variable that points to it, if known.
     pub variable: Option<String>,
-    /// Number of the device that was current.
+    /// Number of the device that was current when it was allocated.
     pub device: u32,
     /// Sequence number of the allocation among the host's events.
     pub sequence: u64,
@@ -64,8 +64,8 @@ impl Allocation {
         self.address.saturating_add(self.bytes)
     }
 
-    /// Returns whether `address` is past the end of the allocation, in its last page.
-    fn has_behind(&self, address: u64) -> bool {
+    /// Returns whether `address` is past the end of the allocation, but in its last page.
+    fn has_in_last_page(&self, address: u64) -> bool {
         let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES);
         self.kind == AllocationKind::Device
             && pages.is_some_and(|bytes| {
@@ -96,9 +96,9 @@ impl<'a> AllocationMap<'a> {
         self.live[..after].last().copied()
     }
 
-    /// Returns whether `address` is past the end of a device allocation, but in its last page, where a GPU allows accesses.
+    /// Returns whether `address` is past the end of a device allocation, but in its last page, which a GPU can access.
     pub fn is_behind(&self, address: u64) -> bool {
-        (self.last_before(address)).is_some_and(|last| last.has_behind(address))
+        (self.last_before(address)).is_some_and(|last| last.has_in_last_page(address))
     }
 
     pub fn resolve(&self, address: u64) -> Option<(&'a AllocationKey, u64)> {
@@ -106,7 +106,7 @@ impl<'a> AllocationMap<'a> {
         Some((&allocation.key, address - allocation.address))
     }
 
-    /// Returns a resolver that remembers its last hit, which is faster if consecutive accesses are to the same allocation.
+    /// Returns a resolver that remembers its last hit, which is faster for consecutive accesses to one allocation.
     pub fn resolver(&self) -> Resolver<'_> {
         Resolver {
             map: self,
@@ -114,7 +114,7 @@ impl<'a> AllocationMap<'a> {
         }
     }
 
-    /// Adds an allocation, and removes those it overlaps, which must have been freed unnoticed.
+    /// Adds an allocation, and removes any that it overlaps, which must have been freed unnoticed.
     pub(crate) fn insert(&mut self, new: &'a Allocation) {
         if new.bytes > 0 {
             let from = self.live.partition_point(|old| old.end() <= new.address);

@@ -19,10 +19,10 @@ pub struct Launch {
     pub dynamic_shared_bytes: u64,
     /// Shared memory per CTA that the kernel declares.
     pub static_shared_bytes: u64,
-    /// `sequence` of the launch whose kernel made this one; `None` if the host did.
+    /// `sequence` of the launch whose kernel launched this one; `None` if the host did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// Number of the device that it ran on.
+    /// Number of the device on which it ran.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub device: u32,
 }
@@ -96,7 +96,7 @@ pub enum CopyDirection {
     DeviceToDevice,
 }
 
-/// End of a launch, after all of its accesses have been written.
+/// End of a launch, written after all of its accesses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchEnd {
     pub stream: StreamId,
@@ -138,7 +138,7 @@ pub struct OpaqueLaunch {
     /// Size of the launch; `None` if it was not a single kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometry: Option<OpaqueGeometry>,
-    /// The call that made it, if its reads and writes are known.
+    /// The call that launched it, if its reads and writes are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<KnownCall>,
 }
@@ -148,11 +148,11 @@ pub struct OpaqueLaunch {
 pub struct KnownCall {
     pub function: String,
     pub reads: Vec<Block>,
-    /// Memory that the call may write; it writes nothing else.
+    /// Memory that the call might write; it writes nothing else.
     pub writes: Vec<Block>,
 }
 
-/// `planes` planes of `rows` rows of `bytes` bytes.
+/// A block of memory: `planes` planes of `rows` rows of `bytes` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     pub address: u64,
@@ -228,12 +228,12 @@ pub enum Gap {
 impl std::fmt::Display for Gap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Gap::ArrayCopy => f.write_str(
-                "a 3D copy from or to an array; its bytes are not among the copies",
-            ),
-            Gap::GraphMemoryNode => f.write_str(
-                "a memory node in a CUDA graph; its bytes are not among the copies",
-            ),
+            Gap::ArrayCopy => {
+                f.write_str("a 3D copy from or to an array; its bytes are not among the copies")
+            }
+            Gap::GraphMemoryNode => {
+                f.write_str("a memory node in a CUDA graph; its bytes are not among the copies")
+            }
             Gap::SharedMemory => f.write_str(
                 "memory is shared with another process, whose reads and writes are not matched",
             ),
@@ -242,7 +242,7 @@ impl std::fmt::Display for Gap {
                 "kernel {name} was not built by Superstep; its accesses are not traced"
             ),
             Gap::UntracedKernel { kernel: None } => f.write_str(
-                "a kernel was launched through a handle that Superstep does not know; its accesses are not traced",
+                "a kernel was launched through an unknown handle; its accesses are not traced",
             ),
         }
     }

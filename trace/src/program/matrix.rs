@@ -33,8 +33,8 @@ impl Element {
     }
 }
 
-/// Number of 32-bit registers in which a lane passes its part of the matrices to the CPU runtime. The result starts at the
-/// first of them.
+/// Number of 32-bit registers in which a lane passes its part of the matrices to the CPU runtime. The result starts in
+/// the first of them.
 pub const REGISTERS: usize = 48;
 
 /// Operand of D = A · B + C; C also represents D.
@@ -108,7 +108,7 @@ impl Tile {
         self.line() * self.element.bits() / 8
     }
 
-    /// Returns the number of bytes that are attributed to each lane: consecutive pieces of the lines.
+    /// Returns the number of bytes attributed to each lane: consecutive pieces of the lines.
     pub fn piece_bytes(self) -> u32 {
         4 * self.shape.registers(self.part, self.element)
     }

@@ -18,8 +18,8 @@ pub fn display_name(mangled: &str) -> String {
     written + copy
 }
 
-/// Removes the suffixes with which the compiler and the linker distinguish static names from different units, and splits off
-/// the suffix of a copy (`.copy_1`).
+/// Removes the suffixes with which the compiler and the linker distinguish static names from different units, and
+/// splits off the suffix of a copy (`.copy_1`).
 fn without_suffixes(mangled: &str) -> (&str, &str) {
     let (name, copy) = match mangled.rfind(".copy_") {
         Some(at) => mangled.split_at(at),
@@ -28,7 +28,7 @@ fn without_suffixes(mangled: &str) -> (&str, &str) {
     let cut = |name: &str, mark: &str| name.find(mark).unwrap_or(name.len());
     let name = &name[..cut(name, "__intern__").min(cut(name, "__static__"))];
     match name.rsplit_once('.') {
-        Some((before, number)) if number.bytes().all(|b| b.is_ascii_digit()) => (before, copy),
+        Some((base, number)) if number.bytes().all(|b| b.is_ascii_digit()) => (base, copy),
         _ => (name, copy),
     }
 }

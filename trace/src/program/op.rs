@@ -5,8 +5,8 @@ use crate::named::named;
 named! {
     /// Operation of a memory instruction.
     ///
-    /// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] covers the rest (such as floating-point
-    /// minimum).
+    /// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] covers the rest (such as
+    /// floating-point minimum).
     #[repr(u8)]
     pub enum Op("operation") {
         Load = 1 => "load",

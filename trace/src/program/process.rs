@@ -36,8 +36,8 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// Returns the captures in `path`: `path` itself, the folders of multiple processes, ordered by rank, or the captures of all benchmarks
-/// in the folder of a run, or of one of them.
+/// Returns the captures in `path`: `path` itself; the folders of multiple processes, ordered by rank; or, in the folder
+/// of a run or of one of its benchmarks, the captures of the benchmarks.
 pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
@@ -63,7 +63,7 @@ pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     }
     captures.sort_by_cached_key(|folder| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        // Sorts by number, so that rank 10 comes after rank 9.
+        // Sort by number, so that rank 10 comes after rank 9.
         let numbers: Vec<Option<u32>> = name.split('-').map(|part| part.parse().ok()).collect();
         (numbers, name.into_owned())
     });

@@ -57,7 +57,7 @@ pub struct Site {
     pub width_bytes: u32,
     /// Evidence that it accesses global memory.
     pub proof: Proof,
-    /// Whether its number of executions depends on how long threads wait for each other, and so may differ between runs.
+    /// Whether its number of executions depends on how long threads wait for each other, and can vary between runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
@@ -94,10 +94,10 @@ pub struct ModuleTable {
     /// Number of accepted pieces of inline PTX whose accesses are unknown and therefore not traced.
     #[serde(default)]
     pub opaque_assembly: u32,
-    /// True if the trace has marks of its kernels' grid barriers.
+    /// Whether the trace has marks of its kernels' grid barriers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_barriers: bool,
-    /// Whether its kernels can launch kernels, which the GPU runtime must do for them.
+    /// Whether its kernels can launch kernels, which the GPU runtime must launch on their behalf.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub launches: bool,
     /// The user-defined probe and its sites.

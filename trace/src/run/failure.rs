@@ -44,7 +44,7 @@ impl std::fmt::Display for FailureKind {
 #[error("{message}")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// The whole message; may have multiple lines (such as a compiler's output).
+    /// The whole message, which can have multiple lines (such as a compiler's output).
     pub message: String,
 }
 

@@ -1,7 +1,7 @@
-//! The journal that a runtime writes while the program runs, and from which the summary is read.
+//! The journal that a runtime writes while the program runs. The summary is read from it.
 //!
 //! Each line is a note in JSON. A program may end without running its exit handlers: through `_exit`, `quick_exit`,
-//! `exec` or a signal. The journal then has no `End` note, and at most its last note is incomplete.
+//! `exec` or a signal. In that case, the journal has no `End` note, and only its last note can be incomplete.
 
 use crate::error::{JournalError, Result, TraceError};
 use crate::{
@@ -78,7 +78,7 @@ impl Journal {
         std::fs::remove_file(&self.path)
     }
 
-    /// Adds a note about a kernel, which `note` makes from the kernel's number.
+    /// Adds a note about a kernel, which `note` creates from the kernel's number.
     pub fn add_of(&mut self, kernel: &str, note: impl FnOnce(usize) -> Note) -> Result<()> {
         let next = self.kernels.len();
         let number = *self.kernels.get(kernel).unwrap_or(&next);
@@ -142,17 +142,17 @@ impl Summary {
             Note::Device(device) => self.device = device,
             Note::Kernel(name) => names.push(name),
             Note::Launch { kernel, ns } => {
-                let kernel = of(&mut self.kernels, name(kernel)?);
+                let kernel = totals(&mut self.kernels, name(kernel)?);
                 kernel.launches += 1;
                 kernel.ns += ns;
                 self.launches += 1;
                 self.kernel_ns += ns;
             }
             Note::HostThread => self.host_threads += 1,
-            Note::OpaqueLaunch(kernel) => of(&mut self.opaque, name(kernel)?).launches += 1,
-            Note::OpaqueEnd { kernel, ns } => of(&mut self.opaque, name(kernel)?).ns += ns,
+            Note::OpaqueLaunch(kernel) => totals(&mut self.opaque, name(kernel)?).launches += 1,
+            Note::OpaqueEnd { kernel, ns } => totals(&mut self.opaque, name(kernel)?).ns += ns,
             Note::Resources(kernel, resources) => {
-                of(&mut self.kernels, name(kernel)?).resources = Some(resources);
+                totals(&mut self.kernels, name(kernel)?).resources = Some(resources);
             }
             Note::Counts {
                 kernel,
@@ -180,16 +180,16 @@ impl Summary {
     }
 }
 
-fn of(kernels: &mut Vec<KernelTotals>, name: String) -> &mut KernelTotals {
+fn totals(kernels: &mut Vec<KernelTotals>, name: String) -> &mut KernelTotals {
     let known = kernels.iter().position(|kernel| kernel.name == name);
-    let at = known.unwrap_or_else(|| {
+    let index = known.unwrap_or_else(|| {
         kernels.push(KernelTotals {
             name,
             ..KernelTotals::default()
         });
         kernels.len() - 1
     });
-    &mut kernels[at]
+    &mut kernels[index]
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
     pub launches: u64,
-    /// Number of host threads that launched kernels. With more than one, the order of launches may differ between runs.
+    /// Number of host threads that launched kernels. With more than one, the order of launches can differ between runs.
     #[serde(default)]
     pub host_threads: u32,
     pub kernel_ns: u64,

@@ -1,9 +1,9 @@
 //! Selection of a program's launches and CTAs to record.
 //!
-//! A selection has two parts. The *scope* is what the user is interested in: kernels by name, some of their launches, ranges
-//! of CTAs. The *sample* is a random part of the scope, from which totals over the scope can be estimated with their error.
-//! It is drawn with a hash of a seed, identically on host and device, so runs are repeatable, and a reader of the capture
-//! can tell which CTAs were sampled.
+//! A selection has two parts. The *scope* is the part of the program that the user is interested in: kernels by name,
+//! some of their launches, ranges of CTAs. The *sample* is a random part of the scope, from which totals over the scope
+//! can be estimated with their error. It is drawn with a hash of a seed, identically on host and device, so runs are
+//! repeatable, and a reader of the capture can tell which CTAs were sampled.
 
 pub(crate) mod pattern;
 
@@ -12,8 +12,8 @@ use crate::capture::digest::mix;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Minimum expected number of sampled CTAs in each grid, and number of each kernel's first launches that are always sampled:
-/// fewer say nothing about the error.
+/// Minimum expected number of sampled CTAs in each grid, and number of each kernel's first launches that are always
+/// sampled. From fewer, the error cannot be estimated.
 pub const SAMPLE_AT_LEAST: u64 = 8;
 
 const MILLION: u32 = 1_000_000;
@@ -72,7 +72,7 @@ pub enum Recorded {
     SelectedCtas,
     /// None, because the launch is not in the scope.
     OutOfScope,
-    /// None, because the sample left it out.
+    /// None, because the launch was not sampled.
     NotSampled,
 }
 
@@ -126,10 +126,10 @@ impl Sample {
         (u64::from(self.rate_per_million) << 32) / u64::from(MILLION)
     }
 
-    /// Returns whether CTA `cta` of a grid of `ctas` CTAs is sampled. Must agree with `selection.cuh` in the CUDA runtime.
+    /// Returns whether CTA `cta` of a grid of `ctas` CTAs is sampled. Agrees with `selection.h` in the CUDA runtime.
     pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
-        let least = ((SAMPLE_AT_LEAST << 32) / ctas.max(1)).max(self.threshold());
-        ctas <= SAMPLE_AT_LEAST || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < least
+        let bound = ((SAMPLE_AT_LEAST << 32) / ctas.max(1)).max(self.threshold());
+        ctas <= SAMPLE_AT_LEAST || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < bound
     }
 
     /// Returns whether the `index`-th launch of `kernel` in the scope is sampled.
@@ -156,7 +156,7 @@ impl CtaRange {
                 if first > last {
                     return Err(SelectionError::new(
                         part,
-                        "a range whose end is not before its start",
+                        "a range that does not end before its start",
                     ));
                 }
                 Ok(CtaRange { first, last })
@@ -194,7 +194,7 @@ impl Selection {
         })
     }
 
-    /// Decides on a launch of a kernel whose launches are not numbered. For the names, see [`Chooser::next`].
+    /// Decides whether to record an unnumbered launch of a kernel. For the names, see [`Chooser::next`].
     pub fn of_any_launch(
         &self,
         kernel: &str,
@@ -209,9 +209,9 @@ impl Selection {
 
     /// Returns whether a CTA is in the scope.
     pub fn is_cta_in_scope(&self, cta: u64) -> bool {
-        let holds =
+        let contains =
             |range: &CtaRange| (u64::from(range.first)..=u64::from(range.last)).contains(&cta);
-        self.ctas.is_empty() || self.ctas.iter().any(holds)
+        self.ctas.is_empty() || self.ctas.iter().any(contains)
     }
 
     /// Returns whether CTA `cta` of a recorded launch with `ctas` CTAs is recorded.
@@ -239,7 +239,8 @@ impl Chooser {
         }
     }
 
-    /// Decides on the next launch. `kernel` is the kernel's mangled name, `display_name` its readable one.
+    /// Decides whether to record the next launch. `kernel` is the kernel's mangled name; `display_name` returns the
+    /// readable one.
     pub fn next(
         &mut self,
         kernel: &str,
@@ -256,10 +257,10 @@ impl Chooser {
         }
         let number = self.matched;
         self.matched += 1;
-        let past = selection
+        let end = selection
             .launch_skip
             .saturating_add(selection.launch_count.unwrap_or(u64::MAX));
-        if number < selection.launch_skip || number >= past {
+        if number < selection.launch_skip || number >= end {
             return Recorded::OutOfScope;
         }
         let index = *in_scope;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Prefix of a regular expression.
 const REGEX: &str = "regex:";
 
-/// A pattern for names. A glob matches the whole name: `*` matches any text, and `?` any one character. `regex:EXPR` is a
-/// regular expression that matches some part of the name. Matching takes time proportional to the name's length.
+/// A pattern for names. A glob matches the whole name: `*` matches any text, and `?` any single character. `regex:EXPR`
+/// is a regular expression that matches any part of the name. Matching takes time proportional to the name's length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {

@@ -72,10 +72,10 @@ fn ranges_and_rates_are_parsed_or_refused() {
         ctas: ranges,
         ..Selection::default()
     };
-    let taken: Vec<_> = (0..100)
+    let sampled: Vec<_> = (0..100)
         .filter(|&cta| selection.takes_cta(100, cta))
         .collect();
-    assert_eq!(taken, (0..16).chain([40]).collect::<Vec<_>>());
+    assert_eq!(sampled, (0..16).chain([40]).collect::<Vec<_>>());
     assert_eq!(chosen(&selection, &["a"]), [Recorded::SelectedCtas]);
     for text in ["", "3-1", "a", "1,,2", "-1"] {
         assert!(CtaRange::parse_list(text).is_err(), "{text}");
@@ -92,7 +92,7 @@ fn ranges_and_rates_are_parsed_or_refused() {
 #[test]
 fn unnumbered_launches_are_selected_by_kernel_and_cta_only() {
     let name = || Some("step".to_owned());
-    let of = |selection: Selection| selection.of_any_launch("_Z4stepv", name);
+    let decide = |selection: Selection| selection.of_any_launch("_Z4stepv", name);
     let kernel = |pattern: &str| Some(pattern.parse().unwrap());
     let ctas = CtaRange::parse_list("0-3").unwrap();
     let numbered = Selection {
@@ -101,36 +101,36 @@ fn unnumbered_launches_are_selected_by_kernel_and_cta_only() {
         kernel: kernel("step"),
         ..Selection::default()
     };
-    assert_eq!(of(numbered.clone()), Recorded::All);
+    assert_eq!(decide(numbered.clone()), Recorded::All);
     let by_cta = Selection { ctas, ..numbered };
-    assert_eq!(of(by_cta.clone()), Recorded::SelectedCtas);
+    assert_eq!(decide(by_cta.clone()), Recorded::SelectedCtas);
     let other = Selection {
         kernel: kernel("other"),
         ..by_cta
     };
-    assert_eq!(of(other), Recorded::OutOfScope);
+    assert_eq!(decide(other), Recorded::OutOfScope);
 }
 
 #[test]
 fn small_grids_and_first_launches_are_always_sampled() {
     let sample = Sample::parse(SampleUnit::Ctas, "0.001", 3).unwrap();
     assert!((0..8).all(|cta| sample.takes_cta(8, cta)));
-    let taken = (0..1000).filter(|&cta| sample.takes_cta(1000, cta)).count();
-    assert!((1..30).contains(&taken), "{taken}");
+    let sampled = (0..1000).filter(|&cta| sample.takes_cta(1000, cta)).count();
+    assert!((1..30).contains(&sampled), "{sampled}");
     assert!((0..8).all(|index| sample.takes_launch("k", index)));
     assert!(!(8..40).all(|index| sample.takes_launch("k", index)));
 }
 
 #[test]
-fn hash_matches_that_of_the_device() {
-    // The CUDA runtime's device_code test, which compiles `selection.cuh`, expects the same values.
+fn host_and_device_hashes_agree() {
+    // The CUDA runtime's device_code test, which compiles `selection.h`, expects the same values.
     let sample = Sample::parse(SampleUnit::Ctas, "0.5", 42).unwrap();
-    let taken: u32 = (0..32)
+    let sampled: u32 = (0..32)
         .map(|cta| u32::from(sample.takes_cta(100, cta)) << cta)
         .sum();
-    assert_eq!(taken, TAKEN_OF_100, "{taken:#x}");
+    assert_eq!(sampled, SAMPLED_OF_100, "{sampled:#x}");
 }
-const TAKEN_OF_100: u32 = 0x5d5c_99c2;
+const SAMPLED_OF_100: u32 = 0x5d5c_99c2;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -139,9 +139,9 @@ proptest! {
     #[test]
     fn sample_has_about_the_expected_size(seed: u64, millionths in 1u32..=1_000_000, ctas in 100u64..20_000) {
         let sample = Sample { unit: SampleUnit::Ctas, rate_per_million: millionths, seed };
-        let taken = (0..ctas).filter(|&cta| sample.takes_cta(ctas, cta)).count() as f64;
+        let sampled = (0..ctas).filter(|&cta| sample.takes_cta(ctas, cta)).count() as f64;
         let rate = sample.rate().max(SAMPLE_AT_LEAST as f64 / ctas as f64).min(1.0);
         let (mean, deviation) = (rate * ctas as f64, (rate * (1.0 - rate) * ctas as f64).sqrt());
-        prop_assert!((taken - mean).abs() <= 6.0 * deviation + 1.0, "{taken} of {ctas} at {rate}");
+        prop_assert!((sampled - mean).abs() <= 6.0 * deviation + 1.0, "{sampled} decide {ctas} at {rate}");
     }
 }

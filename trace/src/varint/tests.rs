@@ -19,9 +19,9 @@ proptest! {
 #[test]
 fn overlong_number_is_refused() {
     assert_eq!(get(&[0xff; 11], &mut 0), None);
-    let mut most = [0xff; 10];
-    most[9] = 1;
-    assert_eq!(get(&most, &mut 0), Some(u64::MAX));
-    most[9] = 2;
-    assert_eq!(get(&most, &mut 0), None);
+    let mut bytes = [0xff; 10];
+    bytes[9] = 1;
+    assert_eq!(get(&bytes, &mut 0), Some(u64::MAX));
+    bytes[9] = 2;
+    assert_eq!(get(&bytes, &mut 0), None);
 }

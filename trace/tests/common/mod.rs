@@ -8,8 +8,8 @@ use std::path::Path;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
-/// Returns the sites that [`any_group`] uses: local numbers 0 to 14 of module 1, one for each operation and one with varying
-/// width.
+/// Returns the sites that [`any_group`] uses: local numbers 0 to 14 of module 1, one for each operation and one of
+/// varying width.
 pub fn module() -> ModuleTable {
     let site = |(local, op)| Site {
         id: SiteId::new(1, local),

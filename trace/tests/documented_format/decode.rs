@@ -9,9 +9,9 @@ struct Bits<'a>(&'a [u8], usize);
 impl Bits<'_> {
     fn take(&mut self, width: u64) -> u64 {
         (0..width).fold(0, |value, bit| {
-            let at = self.1;
+            let index = self.1;
             self.1 += 1;
-            value | u64::from(self.0[at / 8] >> (at % 8) & 1) << bit
+            value | u64::from(self.0[index / 8] >> (index % 8) & 1) << bit
         })
     }
 }
@@ -35,9 +35,9 @@ struct Slot {
 
 impl Slot {
     fn address(&self, lane: usize) -> u64 {
-        let of_run = self.stride.wrapping_mul(lane as u64);
+        let run_distance = self.stride.wrapping_mul(lane as u64);
         let distance = if self.is_run {
-            of_run
+            run_distance
         } else {
             self.distances[lane]
         };
@@ -86,9 +86,9 @@ pub fn decode(payload: &[u8]) -> Vec<AccessGroup> {
     let mut columns = Vec::new();
     let mut rest = &payload[12..];
     for length in payload[..12].chunks(4) {
-        let (column, behind) = rest.split_at(number(length) as usize);
+        let (column, after) = rest.split_at(number(length) as usize);
         columns.push(Bytes(column));
-        rest = behind;
+        rest = after;
     }
     let [mut tags, mut places, mut numbers] = <[_; 3]>::try_from(columns).ok().unwrap();
     let mut bits = Bits(rest, 0);
@@ -127,8 +127,8 @@ pub fn decode(payload: &[u8]) -> Vec<AccessGroup> {
             }
             slot
         };
-        let before = last.unwrap_or(number);
-        slots[before].successor = Some(number);
+        let previous = last.unwrap_or(number);
+        slots[previous].successor = Some(number);
         last = Some(number);
         match tag >> 1 & 3 {
             0 => {}
@@ -140,29 +140,29 @@ pub fn decode(payload: &[u8]) -> Vec<AccessGroup> {
                 place_number += 1;
             }
         }
-        let some = |bits: &mut Bits<'_>, all: u32| {
+        let subset = |bits: &mut Bits<'_>, all: u32| {
             let taken = lanes(all).into_iter().filter(|_| bits.take(1) == 1);
             taken.fold(0, |mask, lane| mask | 1 << lane)
         };
         let mask = match tag >> 3 & 3 {
             0 => slots[number].mask,
             1 => last_mask,
-            2 => some(&mut bits, slots[number].mask),
-            _ if bits.take(1) == 0 => some(&mut bits, last_mask),
+            2 => subset(&mut bits, slots[number].mask),
+            _ if bits.take(1) == 0 => subset(&mut bits, last_mask),
             _ => bits.take(32) as u32,
         };
-        let source = slots[before].as_source(slots[number].width);
+        let source = slots[previous].as_source(slots[number].width);
         let slot = &mut slots[number];
         (slot.mask, last_mask) = (mask, mask);
-        let which = usize::from(slot.place_number != place_number);
+        let move_index = usize::from(slot.place_number != place_number);
         slot.place_number = place_number;
         let active = lanes(mask);
         let mut signed = || numbers.signed();
         match tag >> 5 {
-            0 => slot.base = slot.base.wrapping_add(slot.moves[which]),
+            0 => slot.base = slot.base.wrapping_add(slot.moves[move_index]),
             1 => {
-                slot.moves[which] = signed();
-                slot.base = slot.base.wrapping_add(slot.moves[which]);
+                slot.moves[move_index] = signed();
+                slot.base = slot.base.wrapping_add(slot.moves[move_index]);
             }
             2 => {
                 slot.base = slot.base.wrapping_add(signed());
@@ -178,21 +178,21 @@ pub fn decode(payload: &[u8]) -> Vec<AccessGroup> {
                 } else {
                     slot.set(&addresses);
                 }
-                slot.moves[which] = slot.base.wrapping_sub(old);
+                slot.moves[move_index] = slot.base.wrapping_sub(old);
             }
             7 => {
                 let (is_new, count, size) = (bits.take(1), bits.take(5), bits.take(7));
                 if is_new == 1 {
-                    slot.moves[which] = signed();
+                    slot.moves[move_index] = signed();
                 }
-                let moved = |&lane: &usize| slot.address(lane).wrapping_add(slot.moves[which]);
+                let moved = |&lane: &usize| slot.address(lane).wrapping_add(slot.moves[move_index]);
                 let mut all: Vec<_> = active.iter().map(moved).collect();
                 let shift = slot.frame.map_or(0, |frame| frame.1);
                 for _ in 0..count {
-                    let (index, far) = (bits.take(5), bits.take(size));
-                    let far = far >> 1 ^ (far & 1).wrapping_neg();
+                    let (index, deviation) = (bits.take(5), bits.take(size));
+                    let deviation = deviation >> 1 ^ (deviation & 1).wrapping_neg();
                     let address = &mut all[index as usize];
-                    *address = address.wrapping_add(far << shift);
+                    *address = address.wrapping_add(deviation << shift);
                 }
                 slot.set(&active.iter().copied().zip(all).collect::<Vec<_>>());
             }
@@ -228,8 +228,8 @@ pub fn decode(payload: &[u8]) -> Vec<AccessGroup> {
                         }
                     }
                 }
-                let at = |(&lane, c): (&usize, u64)| (lane, base.wrapping_add(c << shift));
-                slot.set(&active.iter().zip(cs).map(at).collect::<Vec<_>>());
+                let address = |(&lane, c): (&usize, u64)| (lane, base.wrapping_add(c << shift));
+                slot.set(&active.iter().zip(cs).map(address).collect::<Vec<_>>());
             }
         }
         let mut addresses = [0u64; 32];

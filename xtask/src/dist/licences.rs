@@ -1,4 +1,4 @@
-//! Collects the licences of the libraries in the packed binaries, which each copy must include.
+//! Collects the licences of the libraries in the packed binaries, which every copy must include.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::layout::copy;
 use crate::context::Context;
 
 /// Prefixes of licence file names.
-const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
+const PREFIXES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 
 /// Copies the licences of all libraries listed in `sboms`, and those of Rust's and Zig's own libraries, into `folder`.
 pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Result<()> {
@@ -67,7 +67,7 @@ fn licences(shell: &Shell, from: &Path, to: &Path) -> Result<()> {
     for file in shell.read_dir(from)? {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let upper = name.to_uppercase();
-        if file.is_file() && BEGINNINGS.iter().any(|start| upper.starts_with(start)) {
+        if file.is_file() && PREFIXES.iter().any(|start| upper.starts_with(start)) {
             copy(shell, &file, &to.join(&*name))?;
         }
     }

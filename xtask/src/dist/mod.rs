@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: builds the files of a release (docs/install.md), for x86-64 and any glibc from 2.28 on.
+//! `cargo xtask dist`: builds the files of a release (docs/install.md), for x86-64 and glibc 2.28 or later.
 
 mod debian;
 mod layout;
@@ -65,7 +65,7 @@ pub fn run(context: &Context) -> Result<()> {
 fn binaries(context: &Context, toolchain: &Toolchain, zig: &Path) -> Result<PathBuf> {
     let zigbuild = zig.join("bin/cargo-zigbuild");
     let target = format!("{TARGET}.{}", GLIBC);
-    let packages = build::TO_RUN.iter().flat_map(|package| ["-p", package]);
+    let packages = (build::RUN_PACKAGES.iter()).flat_map(|package| ["-p", package]);
     let (name, prefix) = toolchain.llvm_build_variable();
     let cargo = cmd!(
         context.shell,
@@ -77,7 +77,7 @@ fn binaries(context: &Context, toolchain: &Toolchain, zig: &Path) -> Result<Path
     Ok(context.target_dir()?.join(TARGET).join("release"))
 }
 
-/// Makes `command`, which calls Cargo, use the Zig in the folder `zig` and flags that keep this machine's folders out of
+/// Makes `command`, which runs Cargo, use the Zig in the folder `zig` and flags that keep this machine's folders out of
 /// messages.
 fn with_zig<'a>(context: &Context, zig: &Path, command: Cmd<'a>) -> Cmd<'a> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);

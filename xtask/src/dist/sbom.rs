@@ -32,22 +32,22 @@ const EXTENSION: &str = "cdx.json";
 /// Writes a list for each packed binary, and for the Python module, into `folder`.
 pub fn write(context: &Context, folder: &Path) -> Result<()> {
     let shell = &context.shell;
-    context.need_cargo("cyclonedx", "0.5.9")?;
-    let what = ["--format", "json", "--spec-version", "1.5"];
-    let which = ["--describe", "binaries", "--no-build-deps"];
+    context.ensure_cargo("cyclonedx", "0.5.9")?;
+    let format = ["--format", "json", "--spec-version", "1.5"];
+    let scope = ["--describe", "binaries", "--no-build-deps"];
     cmd!(
         shell,
-        "cargo cyclonedx --quiet {what...} {which...} --target {TARGET}"
+        "cargo cyclonedx --quiet {format...} {scope...} --target {TARGET}"
     )
     .env("SOURCE_DATE_EPOCH", commit_time(context)?)
     .run()
     .context("failed to list the libraries in the binaries")?;
     // Members are identified by their paths on this machine.
-    let here = format!("path+file://{}/", context.root.display());
+    let root = format!("path+file://{}/", context.root.display());
     let mut lists = Vec::new();
     for (written, name) in PACKED {
         let text = shell.read_file(format!("{written}.{EXTENSION}"))?;
-        lists.push((name, text.replace(&here, "")));
+        lists.push((name, text.replace(&root, "")));
     }
     // `git clean` enters ignored folders too, and `folder` is in one, so the lists are written afterwards.
     let pattern = format!("*.{EXTENSION}");

@@ -12,7 +12,7 @@ use superstep_trace::{AccessGroup, Op, Resolver, WARP_LANES};
 use super::BATCH_ROWS;
 use super::memory::{Column, Pool};
 
-mod place {
+mod position {
     pub const LAUNCH: usize = 0;
     pub const SITE: usize = 1;
     pub const OP: usize = 2;
@@ -24,7 +24,7 @@ mod place {
     pub const ADDRESS: usize = 8;
 }
 
-/// Maximum number of lanes in a group that is copied with fewer instructions.
+/// Maximum number of active lanes for which only a short prefix of the lanes is copied.
 const FEW_LANES: usize = 8;
 
 pub struct Pools {
@@ -47,11 +47,11 @@ impl Pools {
 pub struct Columns {
     rows: usize,
     op: Option<Column<i8>>,
-    /// 32-bit columns by position in the table, from [`place::SITE`] to [`place::WIDTH`].
-    words: [Option<Column<u32>>; place::ADDRESS],
-    /// 64-bit columns by position in the table minus [`place::ADDRESS`].
+    /// 32-bit columns by position in the table, from [`position::SITE`] to [`position::WIDTH`].
+    words: [Option<Column<u32>>; position::ADDRESS],
+    /// 64-bit columns by position in the table minus [`position::ADDRESS`].
     longs: [Option<Column<u64>>; 3],
-    /// Rows whose address is in no allocation.
+    /// Rows with an address outside all allocations.
     holes: Vec<usize>,
 }
 
@@ -63,24 +63,25 @@ fn put<T: ArrowNativeType>(
     values: &[T; WARP_LANES],
 ) {
     if let Some(column) = column {
-        let room = &mut column.values[row..row + WARP_LANES];
+        let target = &mut column.values[row..row + WARP_LANES];
         match lanes <= FEW_LANES {
-            true => room[..FEW_LANES].copy_from_slice(&values[..FEW_LANES]),
-            false => room.copy_from_slice(values),
+            true => target[..FEW_LANES].copy_from_slice(&values[..FEW_LANES]),
+            false => target.copy_from_slice(values),
         }
     }
 }
 
 impl Columns {
     pub fn new(wanted: &[usize], pools: &Pools) -> Self {
-        let is_wanted = |place| wanted.contains(&place);
-        let is_word = |place| is_wanted(place) && ![place::LAUNCH, place::OP].contains(&place);
+        let is_wanted = |position| wanted.contains(&position);
+        let is_word =
+            |position| is_wanted(position) && ![position::LAUNCH, position::OP].contains(&position);
         Self {
             rows: 0,
-            op: is_wanted(place::OP).then(|| pools.bytes.column()),
+            op: is_wanted(position::OP).then(|| pools.bytes.column()),
             words: array::from_fn(|at| is_word(at).then(|| pools.words.column())),
             longs: array::from_fn(|at| {
-                is_wanted(place::ADDRESS + at).then(|| pools.longs.column())
+                is_wanted(position::ADDRESS + at).then(|| pools.longs.column())
             }),
             holes: Vec::new(),
         }
@@ -97,30 +98,30 @@ impl Columns {
     #[inline]
     pub fn push(&mut self, group: &AccessGroup, op: Op, resolver: &mut Resolver) {
         let at = (self.rows, group.lanes());
-        for (place, value) in [
-            (place::SITE, group.site.0),
-            (place::CTA, group.cta),
-            (place::WARP, group.warp),
-            (place::SM, group.sm),
-            (place::WIDTH, group.width_bytes),
+        for (position, value) in [
+            (position::SITE, group.site.0),
+            (position::CTA, group.cta),
+            (position::WARP, group.warp),
+            (position::SM, group.sm),
+            (position::WIDTH, group.width_bytes),
         ] {
-            put(&mut self.words[place], at, &[value; WARP_LANES]);
+            put(&mut self.words[position], at, &[value; WARP_LANES]);
         }
         put(&mut self.op, at, &[op.code() as i8 - 1; WARP_LANES]);
-        if self.words[place::LANE].is_some() {
-            put(&mut self.words[place::LANE], at, &lanes_of(group.mask));
+        if self.words[position::LANE].is_some() {
+            put(&mut self.words[position::LANE], at, &lanes_of(group.mask));
         }
         let [address, allocation, offset] = &mut self.longs;
         put(address, at, &group.addresses);
         if allocation.is_some() || offset.is_some() {
-            self.place(group, resolver);
+            self.locate(group, resolver);
         }
         self.rows += at.1;
     }
 
     /// Writes the allocations and offsets of a group's addresses, which are usually in one allocation.
     #[inline]
-    fn place(&mut self, group: &AccessGroup, resolver: &mut Resolver) {
+    fn locate(&mut self, group: &AccessGroup, resolver: &mut Resolver) {
         let addresses = group.active_addresses();
         let (mut ids, mut offsets) = ([0; WARP_LANES], [0; WARP_LANES]);
         let first = addresses.first();
@@ -131,8 +132,8 @@ impl Columns {
             for (offset, address) in offsets.iter_mut().zip(&group.addresses) {
                 *offset = address.wrapping_sub(first.address);
             }
-            // The result's top bit is set if every offset is below the size and has a clear top bit. SSE2 cannot compare
-            // 64-bit integers, but it can subtract them.
+            // The result's top bit is set if every offset is below the size and has a clear top bit. SSE2 cannot
+            // compare 64-bit integers, but it can subtract them.
             let below = |all: u64, &offset: &u64| all & !offset & offset.wrapping_sub(first.bytes);
             is_inside = offsets[..addresses.len()].iter().fold(u64::MAX, below) >> 63 == 1;
         }
@@ -153,7 +154,7 @@ impl Columns {
         put(offset, at, &offsets);
     }
 
-    /// Returns the arrays for the wanted columns.
+    /// Returns the arrays of the selected columns.
     pub fn arrays(
         mut self,
         launch: &ArrayRef,
@@ -162,20 +163,20 @@ impl Columns {
     ) -> Vec<ArrayRef> {
         let rows = self.rows;
         let nulls = self.nulls();
-        let array = |&place: &usize| -> Option<ArrayRef> {
-            Some(match place {
-                place::LAUNCH => launch.slice(0, rows),
-                place::OP => {
+        let array = |&position: &usize| -> Option<ArrayRef> {
+            Some(match position {
+                position::LAUNCH => launch.slice(0, rows),
+                position::OP => {
                     let keys = Int8Array::new(self.op.take()?.finish(rows), None);
                     Arc::new(DictionaryArray::new(keys, dictionary.clone()))
                 }
-                place::ADDRESS.. => {
-                    let values = self.longs[place - place::ADDRESS].take()?.finish(rows);
-                    let nulls = nulls.clone().filter(|_| place > place::ADDRESS);
-                    Arc::new(UInt64Array::new(values, nulls))
+                position::ADDRESS.. => {
+                    let column = self.longs[position - position::ADDRESS].take()?;
+                    let nulls = nulls.clone().filter(|_| position > position::ADDRESS);
+                    Arc::new(UInt64Array::new(column.finish(rows), nulls))
                 }
                 _ => Arc::new(UInt32Array::new(
-                    self.words[place].take()?.finish(rows),
+                    self.words[position].take()?.finish(rows),
                     None,
                 )),
             })

@@ -1,5 +1,5 @@
-//! Memory for columns, reused once their batch is dropped: getting new pages from the system takes longer than decoding into
-//! them.
+//! Memory for columns, reused once their batch is dropped: getting new pages from the system takes longer than decoding
+//! into them.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::BATCH_ROWS;
 
-/// Maximum memory that a pool keeps for later batches.
-const KEPT_BYTES: usize = 16 << 20;
+/// Maximum amount of free memory in a pool.
+const MAX_FREE_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
 pub struct Pool<T> {
@@ -60,7 +60,7 @@ impl<T: ArrowNativeType> Drop for Column<T> {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
             let mut free = pool.free.lock().unwrap_or_else(PoisonError::into_inner);
-            if free.len() < KEPT_BYTES / (BATCH_ROWS * size_of::<T>()) {
+            if free.len() < MAX_FREE_BYTES / (BATCH_ROWS * size_of::<T>()) {
                 free.push(std::mem::take(&mut self.values));
             }
         }

@@ -1,4 +1,4 @@
-//! Accesses as record batches: chunks are decoded directly into columns, on multiple threads, a few batches ahead of the reader.
+//! Accesses as record batches. Multiple threads decode chunks directly into columns, a few batches ahead of the reader.
 
 mod columns;
 mod memory;
@@ -24,16 +24,16 @@ use columns::{Columns, Pools};
 /// Maximum number of rows in a batch: about 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Memory for decoded batches that are waiting to be read. Each chunk being decoded may queue one batch even if that exceeds this limit.
+/// Maximum size of decoded batches waiting to be read, except that each chunk being decoded may always queue one.
 const QUEUED_BYTES: usize = 64 << 20;
 
-/// Number of chunks that each thread may be ahead of the reader.
+/// Maximum number of chunks per thread that are decoded ahead of the reader.
 const CHUNKS_AHEAD: usize = 2;
 
 /// Size of a row with all columns.
 const ROW_BYTES: usize = 53;
 
-/// Number of allocations cached while a chunk is decoded: sites alternate, and each mostly accesses one allocation.
+/// Number of allocations cached while a chunk is decoded: sites alternate, and each usually uses only one.
 const RESOLVERS: usize = 8;
 
 /// Selection of accesses and columns to read.
@@ -44,7 +44,7 @@ pub struct Choice {
     pub kernel: Option<Pattern>,
     /// CTAs by linear number; empty selects all.
     pub ctas: Vec<CtaRange>,
-    /// Columns by name; `None` selects all. Their order is always that of the table.
+    /// Columns by name; `None` selects all. They always come in table order.
     pub columns: Option<Vec<String>>,
     /// Number of decoding threads; `None` uses one per core.
     pub threads: Option<NonZero<usize>>,
@@ -105,9 +105,9 @@ struct Shared {
     pools: Pools,
 }
 
-/// Starts reading. Fails as [`check`] does.
+/// Starts reading. Fails under the same conditions as [`check`].
 pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
-    let (schema, columns, tasks) = chosen(&capture, choice)?;
+    let (schema, columns, tasks) = select(&capture, choice)?;
     let threads = choice.threads.map_or_else(
         || thread::available_parallelism().map_or(1, NonZero::get),
         NonZero::get,
@@ -115,7 +115,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     let threads = threads.min(tasks.len());
     let chunks_ahead = CHUNKS_AHEAD * threads;
     let (sender, chunks) = sync_channel(chunks_ahead);
-    // The chunks ahead, the one being read, and the one waiting for room.
+    // The chunks ahead, the one being read, and the one waiting for space in the channel.
     let queues = chunks_ahead + 2;
     let chunks_left = tasks.len();
     let names = Op::ALL.iter().map(|op| op.name());
@@ -145,16 +145,16 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
 
 /// Checks a choice. Fails if the capture has no accesses or lacks a chosen launch, kernel or column.
 pub fn check(capture: &Capture, choice: &Choice) -> Result<()> {
-    chosen(capture, choice).map(drop)
+    select(capture, choice).map(drop)
 }
 
-fn chosen(capture: &Capture, choice: &Choice) -> Result<(SchemaRef, Vec<usize>, Vec<Task>)> {
+fn select(capture: &Capture, choice: &Choice) -> Result<(SchemaRef, Vec<usize>, Vec<Task>)> {
     needs_accesses(capture, "the table `accesses`")?;
-    let (schema, columns) = chosen_columns(choice.columns.as_deref())?;
+    let (schema, columns) = select_columns(choice.columns.as_deref())?;
     Ok((schema, columns, tasks(capture, choice)?))
 }
 
-fn chosen_columns(names: Option<&[String]>) -> Result<(SchemaRef, Vec<usize>)> {
+fn select_columns(names: Option<&[String]>) -> Result<(SchemaRef, Vec<usize>)> {
     let all = schema();
     let Some(names) = names else {
         let columns = (0..all.fields().len()).collect();

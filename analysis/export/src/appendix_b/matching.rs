@@ -1,4 +1,4 @@
-//! Matches loads with the stores whose values they read, address by address.
+//! Matches each load with the stores from which it reads, by address.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,8 +1,8 @@
-//! The three structures from appendix B of Rieber 2017, with its rules: accesses match by address.
+//! The three structures from appendix B of Rieber 2017, built by its rules: accesses match by address.
 //!
-//! A load communicates when its address was last stored to in an earlier launch by another entity (kernel and CTA
-//! number); every entity that stored to it in that launch is a source. An atomic is a load and a store. As in the thesis's
-//! scripts, accesses that overlap but have different addresses are unrelated;
+//! A load communicates if its address was last stored to in an earlier launch by another entity (kernel and CTA
+//! number); every entity that stored to it in that launch is a source. An atomic is a load and a store. As in the
+//! thesis's scripts, accesses that overlap but have different addresses are unrelated;
 //! [`superstep_analysis::communication`] matches bytes instead.
 //!
 //! Memory use: 24 bytes per thread access in the capture.
@@ -112,11 +112,11 @@ fn steps(capture: &Capture) -> Vec<Step> {
             })
         })
         .collect();
-    let shown = |number: usize| capture.sites().display_name(kernels[number]);
+    let display_name = |number: usize| capture.sites().display_name(kernels[number]);
     (launches.iter().zip(numbers))
         .map(|(launch, number)| {
-            let name = shown(number);
-            let same = (0..kernels.len()).filter(|&other| shown(other) == name);
+            let name = display_name(number);
+            let same = (0..kernels.len()).filter(|&other| display_name(other) == name);
             Step {
                 kernel: if same.count() > 1 {
                     kernels[number]

@@ -1,4 +1,4 @@
-//! The structures as Rieber 2017 nests them.
+//! The nested structures of Rieber 2017.
 
 use std::collections::BTreeMap;
 

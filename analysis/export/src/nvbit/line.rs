@@ -5,7 +5,7 @@ use std::str::FromStr;
 #[derive(Debug, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "lives for one line only, and nearly every line is an access"
+    reason = "lives only for one line, and nearly every line is an access"
 )]
 pub enum Line<'a> {
     Launch(LaunchLine<'a>),

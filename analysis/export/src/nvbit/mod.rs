@@ -5,9 +5,9 @@
 //! MEMTRACE: CTX 0x… - grid_launch_id 0 - CTA 0,0,0 - warp 0 - LDG.E.64 - 0x00007f… 0x0000000000000000 …
 //! ```
 //!
-//! Other lines (NVBit's banner, the program's own output) are ignored. The text has no allocations, host copies or source
-//! lines, so a site is a pair of kernel and opcode, and bytes that no kernel wrote count as uninitialised. `warp` is NVBit's
-//! number, which is a slot on the multiprocessor. An address of 0 means an inactive lane.
+//! Other lines (NVBit's banner, the program's own output) are ignored. The text has no allocations, host copies or
+//! source lines, so a site is a pair of kernel and opcode, and bytes that no kernel wrote count as uninitialised.
+//! `warp` is NVBit's number, which is a slot on the multiprocessor. An address of 0 means an inactive lane.
 
 mod line;
 mod opcode;
@@ -33,15 +33,15 @@ use opcode::{Meaning, meaning};
 pub struct Imported {
     pub launches: u64,
     pub thread_accesses: u64,
-    /// Number of lines whose opcode accesses other memory (shared, local, constant).
+    /// Number of lines with an opcode that accesses other memory (shared, local, constant).
     pub other_memory: u64,
     /// Number of lines per unknown opcode; their accesses are missing from the capture.
     pub unknown: BTreeMap<String, u64>,
-    /// Number of lines with `LD`, `ST` or `ATOM`, which may access any memory; they count as global accesses.
+    /// Number of lines with `LD`, `ST` or `ATOM`, which can access any memory; they count as global accesses.
     pub generic: u64,
 }
 
-/// Writes a capture into `folder` from the text in `path`. Fails with [`ExportError::Line`] at the first malformed line.
+/// Writes a capture into `folder` from the text in `path`. Fails with [`ExportError::Line`] if a line is malformed.
 pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
     let mut import = Import::new(path, folder)?;
     let file = File::open(path).map_err(FileError::at("read", path))?;
@@ -53,19 +53,19 @@ pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
         if read.map_err(FileError::at("read", path))? == 0 {
             break;
         }
-        // A program may print binary data between the lines.
+        // A program can print binary data between the lines.
         let text = String::from_utf8_lossy(&bytes);
         match line::parse(text.trim_end()) {
             Ok(Some(Line::Launch(launch))) => import.launch(number, &launch)?,
             Ok(Some(Line::Access(access))) => import.access(number, &access)?,
             Ok(None) => {}
-            Err(reason) => return Err(at(path, number, reason.to_string())),
+            Err(reason) => return Err(line_error(path, number, reason.to_string())),
         }
     }
     import.finish()
 }
 
-fn at(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {
+fn line_error(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {
     ExportError::Line {
         path: path.to_owned(),
         line,
@@ -182,7 +182,7 @@ impl<'a> Import<'a> {
                 "grid launch id {} has already been used; import one program's output at a time",
                 line.id
             );
-            return Err(at(self.path, number, reason));
+            return Err(line_error(self.path, number, reason));
         }
         Ok(())
     }
@@ -219,13 +219,13 @@ impl<'a> Import<'a> {
             }
         };
         let Some(running) = self.running.get_mut(&line.launch) else {
-            return Err(at(self.path, number, unannounced(line.launch)));
+            return Err(line_error(self.path, number, unannounced(line.launch)));
         };
         let ([x, y, z], [gx, gy, gz]) = (line.cta, running.grid);
         if x >= gx || y >= gy || z >= gz {
             let reason =
                 format!("expected a CTA within the grid {gx},{gy},{gz}, found {x},{y},{z}");
-            return Err(at(self.path, number, reason));
+            return Err(line_error(self.path, number, reason));
         }
         let known = self.sites[running.kernel].get(line.opcode);
         let site = match known {
@@ -233,7 +233,7 @@ impl<'a> Import<'a> {
             None => {
                 let Ok(local) = u16::try_from(self.module.sites.len()) else {
                     let reason = "more than 65536 kernel/opcode pairs";
-                    return Err(at(self.path, number, reason));
+                    return Err(line_error(self.path, number, reason));
                 };
                 let id = SiteId::new(0, local);
                 self.module.sites.push(Site {

@@ -40,7 +40,7 @@ pub fn meaning(opcode: &str) -> Meaning {
 }
 
 fn atomic(modifiers: &[&str]) -> Op {
-    let named = |modifier: &&str| {
+    let parse = |modifier: &&str| {
         Some(match *modifier {
             "ADD" => Op::AtomicAdd,
             "EXCH" => Op::AtomicExch,
@@ -55,11 +55,11 @@ fn atomic(modifiers: &[&str]) -> Op {
             _ => return None,
         })
     };
-    modifiers.iter().find_map(named).unwrap_or(Op::AtomicOther)
+    modifiers.iter().find_map(parse).unwrap_or(Op::AtomicOther)
 }
 
 fn width_bytes(modifiers: &[&str]) -> u32 {
-    let named = |modifier: &&str| {
+    let parse = |modifier: &&str| {
         Some(match *modifier {
             "U8" | "S8" => 1,
             "U16" | "S16" => 2,
@@ -70,7 +70,7 @@ fn width_bytes(modifiers: &[&str]) -> u32 {
             _ => return None,
         })
     };
-    modifiers.iter().find_map(named).unwrap_or(4)
+    modifiers.iter().find_map(parse).unwrap_or(4)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A small capture whose communication is known.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
+//! A small capture with known communication.
+#![allow(dead_code, reason = "each test file uses only some of these items")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ pub fn capture(folder: &Path, launches: &[(&str, Vec<AccessGroup>)]) -> Arc<Capt
     Arc::new(capture)
 }
 
-/// Writes the example in `docs/metrics.md` and `docs/exports.md`: CTA 0 of `write` stores words 0 and 1, CTA 1 words 2 and
-/// 3; then two warps of CTA 0 of `read` load words 1 and 2, and CTA 1 words 2 and 4.
+/// Writes the example in `docs/metrics.md` and `docs/exports.md`: CTA 0 of `write` stores words 0 and 1, CTA 1 words 2
+/// and 3; then two warps of CTA 0 of `read` load words 1 and 2, and CTA 1 words 2 and 4.
 pub fn worked_example(folder: &Path) -> Arc<Capture> {
     capture(
         folder,

@@ -8,11 +8,11 @@ use crate::error::Result;
 use crate::parallel::mapped;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Number of shards, a power of two: many more than cores, to balance uneven shards and keep each shard's part of a launch
-/// small.
+/// Number of shards, a power of two: many more than cores, to balance uneven shards and keep each shard's part of a
+/// launch small.
 pub(crate) const SHARDS: usize = 512;
 
-/// Maximum number of buckets that distribute a shard's records before they are sorted by page; a power of two.
+/// Maximum number of buckets into which a shard's records are split before they are sorted by page; a power of two.
 const BUCKETS: usize = 1 << 12;
 
 /// Average number of records in a bucket.
@@ -21,7 +21,7 @@ const BUCKET_RECORDS: usize = 64;
 const SHARD_BITS: u32 = SHARDS.trailing_zeros();
 const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 
-/// Permutes page numbers so that neighbours are separated. The highest bits select the shard, the next ones the bucket.
+/// Permutes page numbers to separate neighbours. The highest bits select the shard, the next ones the bucket.
 #[inline]
 pub(crate) fn spread(page: u64) -> u64 {
     page.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -55,7 +55,7 @@ impl<T> Pool<T> {
         self.objects().clear();
     }
 
-    /// Lends an object to `work`; creates one with `new` if none is free.
+    /// Lends a free object to `work`; creates one with `new` if there is none.
     pub(crate) fn with<R>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T) -> R) -> R {
         let free = self.objects().pop();
         let mut object = free.unwrap_or_else(new);
@@ -68,13 +68,13 @@ impl<T> Pool<T> {
 pub(crate) enum Block {
     /// Records in memory, and the end of each shard's records.
     Memory(Vec<Record>, Vec<u32>),
-    /// Pieces of about [`BLOCK_RECORDS`] records on disk, by shard.
+    /// Pieces on disk, of about [`BLOCK_RECORDS`] records each, by shard.
     Disk(Vec<Vec<Piece>>),
 }
 
 pub(crate) type Spare = Pool<Vec<Record>>;
 
-/// Keeps only the memory of `blocks` for reuse.
+/// Keeps the memory of `blocks`, and no other, for reuse.
 pub(crate) fn recycle(blocks: impl IntoIterator<Item = Block>, spare: &Spare) {
     let mut spare = spare.objects();
     spare.clear();
@@ -107,7 +107,7 @@ impl Block {
     }
 
     /// Moves all `records` into a block.
-    pub(crate) fn of(records: &mut Vec<Record>, spare: &Spare) -> Self {
+    pub(crate) fn from_records(records: &mut Vec<Record>, spare: &Spare) -> Self {
         let mut counts = vec![0; SHARDS];
         for record in records.iter() {
             counts[shard_of(record.page())] += 1;
@@ -115,10 +115,11 @@ impl Block {
         Self::new(records, &mut counts, spare)
     }
 
-    /// Adds marks of grid barriers that precede the block, which is in memory.
-    pub(crate) fn advance(&mut self, before: &Phases) {
+    /// Advances the phases of an in-memory block by the grid barriers before it.
+    pub(crate) fn advance(&mut self, earlier: &Phases) {
         if let Self::Memory(records, _) = self {
-            records.iter_mut().for_each(|record| before.precede(record));
+            let records = records.iter_mut();
+            records.for_each(|record| earlier.advance(record));
         }
     }
 
@@ -126,7 +127,7 @@ impl Block {
         let Self::Memory(records, ends) = self else {
             return &[];
         };
-        let start = shard.checked_sub(1).map_or(0, |before| ends[before]);
+        let start = shard.checked_sub(1).map_or(0, |previous| ends[previous]);
         &records[start as usize..ends[shard] as usize]
     }
 
@@ -152,10 +153,10 @@ impl Block {
     }
 }
 
-/// Minimum number of records for a separate task.
+/// Minimum number of records that are worth a separate task.
 const TASK_RECORDS: usize = 1024;
 
-/// Returns the number of shards per task, chosen so that few `records` use few threads.
+/// Returns the number of shards per task, so that a small number of `records` does not occupy all threads.
 pub(crate) fn shards_per_task(records: usize) -> usize {
     SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
 }
@@ -190,20 +191,20 @@ impl Overflow {
         spill(blocks, file, spare)
     }
 
-    /// Frees the disk space.
+    /// Frees the disk space that the records occupy.
     pub(crate) fn clear(&mut self) -> Result<()> {
         self.file.as_mut().map_or(Ok(()), SpillFile::clear)
     }
 }
 
-/// Moves the in-memory blocks, which come last, to `file` and merges them: records in one shard are similar and compress
-/// well.
+/// Moves the in-memory blocks, which come last, to `file` and merges them: records in one shard are similar and
+/// compress well.
 fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
     let on_disk = (blocks.iter())
         .take_while(|block| matches!(block, Block::Disk(_)))
         .count();
     let moved = blocks.split_off(on_disk);
-    // Bounds the size of a piece even if one shard has nearly all records.
+    // Bounds the size of a piece even if nearly all records are in one shard.
     let mut parts: Vec<(usize, Vec<&[Record]>)> = Vec::new();
     for shard in 0..SHARDS {
         let mut records = BLOCK_RECORDS;
@@ -233,10 +234,10 @@ fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result
     Ok(())
 }
 
-/// Number of records at which a block ends, so that it fits into a core's cache.
+/// Number of records at which a block ends, chosen so that a block fits into a core's cache.
 pub(crate) const BLOCK_RECORDS: usize = 1 << 16;
 
-/// Distance, in records, between a prefetch and the store.
+/// Distance, in records, between a prefetch and the corresponding store.
 const AHEAD: usize = 6;
 
 /// Prefetches the memory of `record`, since the hardware does not predict scattered records.
@@ -273,17 +274,17 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Passes a shard's records in one block to `sink`, part by part.
-    pub(crate) fn parts(
+    /// Passes a shard's records in one block to `sink`, piece by piece.
+    pub(crate) fn pieces(
         block: &Block,
-        of: &Records<'_>,
+        records: &Records<'_>,
         mut sink: impl FnMut(&[Record]) -> Result<()>,
     ) -> Result<()> {
-        let (Block::Disk(pieces), Some(file)) = (block, of.file) else {
-            return sink(block.records(of.shard));
+        let (Block::Disk(pieces), Some(file)) = (block, records.file) else {
+            return sink(block.records(records.shard));
         };
         let mut loaded = Vec::new();
-        for piece in &pieces[of.shard] {
+        for piece in &pieces[records.shard] {
             loaded.clear();
             file.read(*piece, &mut loaded)?;
             sink(&loaded)?;
@@ -309,7 +310,7 @@ impl Gathered {
                 }
             }
         }
-        // Blocks on disk are the older ones.
+        // Blocks on disk precede those in memory.
         let parts: Vec<&[Record]> = std::iter::once(self.loaded.as_slice())
             .chain(blocks.iter().map(|block| block.records(shard)))
             .collect();
@@ -346,7 +347,7 @@ impl Gathered {
             }
             let (bucket, more) = std::mem::take(&mut rest).split_at_mut((end - start) as usize);
             (rest, start) = (more, end);
-            let survey = Survey::of(bucket);
+            let survey = Survey::new(bucket);
             if survey.one_page {
                 sink(bucket, &survey)?;
                 continue;
@@ -356,11 +357,11 @@ impl Gathered {
                 bucket.sort_by_key(Record::page);
             }
             for page in bucket.chunk_by_mut(|a, b| a.page() == b.page()) {
-                let survey = Survey::of(page);
+                let survey = Survey::new(page);
                 sink(page, &survey)?;
             }
         }
-        // Limits the memory that is kept after one large launch.
+        // Limits the memory that stays allocated after a large launch.
         self.records.truncate(1 << 16);
         self.records.shrink_to(1 << 16);
         self.loaded.shrink_to(1 << 16);

@@ -16,11 +16,11 @@ use superstep_trace::{AccessGroup, Op};
 /// Returns the operation of `group`; fails if the group cannot be analysed.
 #[inline]
 pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
-    if group.cta >= Tag::SEVERAL {
+    if group.cta >= Tag::MULTIPLE {
         return Err(AnalysisError::TooLarge {
             what: "a CTA number",
             value: u64::from(group.cta),
-            limit: u64::from(Tag::SEVERAL) - 1,
+            limit: u64::from(Tag::MULTIPLE) - 1,
         });
     }
     Ok(ops.op(group.site)?)
@@ -36,8 +36,8 @@ pub(crate) struct Collected {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// Reads a chunk and cuts its groups into records, which cover only the first byte of each access if addresses are matched.
-/// `flat` is scratch memory.
+/// Reads a chunk and cuts its groups into records. If addresses are matched, they cover only the first byte of each
+/// access. `flat` is scratch memory.
 pub(crate) fn collect(
     source: &dyn GroupSource,
     chunk: usize,
@@ -57,7 +57,7 @@ pub(crate) fn collect(
     let mut ends = vec![0u32; SHARDS];
     source.read(chunk, &mut |group| {
         if group.is_grid_barrier() {
-            phases.passed(group);
+            phases.pass(group);
             return Ok(());
         }
         let op = checked(group, ops)?;
@@ -66,7 +66,7 @@ pub(crate) fn collect(
             sites.add(group);
         }
         let sink = |mut record: Record| {
-            phases.precede(&mut record);
+            phases.advance(&mut record);
             ends[shard_of(record.page())] += 1;
             flat.push(record);
         };
@@ -163,7 +163,7 @@ impl Decoder {
         })
     }
 
-    /// Reads all chunks of several launches, on all threads.
+    /// Reads all chunks of a batch of launches, on all threads.
     pub(crate) fn launches(&self, sources: &[Box<dyn GroupSource + '_>]) -> Result<Vec<Decoded>> {
         let wide: Vec<WideAccesses> = sources.iter().map(|_| WideAccesses::default()).collect();
         let chunks: Vec<(usize, usize)> = (sources.iter().enumerate())

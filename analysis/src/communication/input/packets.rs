@@ -1,4 +1,4 @@
-//! Records for the machine that owns their pages, packed by page bucket.
+//! Records packed by bucket of pages, for the machines that own the buckets.
 
 use super::block::{BLOCK_RECORDS, spread};
 use super::decode::checked;
@@ -18,8 +18,8 @@ pub(crate) fn bucket_of(number: u64, buckets: u32) -> u32 {
     ((u64::from(spread(number) as u32) * u64::from(buckets)) >> 32) as u32
 }
 
-/// Maximum number of records in all buckets together: 48 MiB.
-const HELD_RECORDS: usize = 1 << 21;
+/// Maximum total number of records in all buckets: 48 MiB.
+const MAX_BUFFERED_RECORDS: usize = 1 << 21;
 
 /// Records of one launch in a packet.
 #[derive(Clone, Copy, Debug)]
@@ -71,10 +71,10 @@ pub(crate) struct Cutter {
     buckets: Vec<Bucket>,
     wide: WideAccesses,
     /// Number of records added since all buckets were last empty.
-    held: usize,
+    buffered: usize,
     packets: u32,
     pub(crate) sites: BySite<SiteCount>,
-    /// Position of the last launch, and the marks of grid barriers in it so far.
+    /// Position of the latest launch, and its grid-barrier marks so far.
     phases: (u32, Phases),
 }
 
@@ -83,20 +83,20 @@ impl Cutter {
         Self {
             buckets: (0..buckets).map(|_| Bucket::default()).collect(),
             wide: WideAccesses::default(),
-            held: 0,
+            buffered: 0,
             packets: 0,
             sites: BySite::default(),
             phases: (0, Phases::default()),
         }
     }
 
-    /// Takes the marks of grid barriers in earlier chunks of the launch at `position`, which other tasks cut.
-    pub(crate) fn skipped(&mut self, position: u32, source: &impl GroupSource) -> Result<()> {
+    /// Counts only the grid-barrier marks in earlier chunks of the launch at `position`, which other tasks cut.
+    pub(crate) fn skip(&mut self, position: u32, source: &impl GroupSource) -> Result<()> {
         for chunk in 0..source.chunks() {
             self.phases.0 = position;
             source.read(chunk, &mut |group| {
                 if group.is_grid_barrier() {
-                    self.phases.1.passed(group);
+                    self.phases.1.pass(group);
                 }
                 Ok(())
             })?;
@@ -105,7 +105,7 @@ impl Cutter {
     }
 
     /// Cuts the only chunk of `source`, which has number `chunk` in the program and belongs to the launch at
-    /// `position`. Full packets go to `sink`.
+    /// `position`. Passes full packets to `sink`.
     pub(crate) fn chunk(
         &mut self,
         (position, chunk): (u32, u64),
@@ -120,7 +120,7 @@ impl Cutter {
         }
         source.read(0, &mut |group| {
             if group.is_grid_barrier() {
-                self.phases.1.passed(group);
+                self.phases.1.pass(group);
                 return Ok(());
             }
             let op = checked(group, ops)?;
@@ -128,7 +128,7 @@ impl Cutter {
             self.sites.add(group);
             let mut full = None;
             cut(group, op, &self.wide, |mut record| {
-                self.phases.1.precede(&mut record);
+                self.phases.1.advance(&mut record);
                 let at = bucket_of(record.page(), buckets);
                 let bucket = &mut self.buckets[at as usize];
                 if bucket.records.is_empty() {
@@ -139,7 +139,7 @@ impl Cutter {
                     _ => bucket.launches.push((position, 1)),
                 }
                 bucket.records.push(record);
-                self.held += 1;
+                self.buffered += 1;
                 if bucket.records.len() >= BLOCK_RECORDS {
                     full = Some(at);
                 }
@@ -147,7 +147,7 @@ impl Cutter {
             if let Some(at) = full {
                 self.send(at, sink);
             }
-            if self.held >= HELD_RECORDS {
+            if self.buffered >= MAX_BUFFERED_RECORDS {
                 self.flush(sink);
             }
             Ok(())
@@ -159,7 +159,7 @@ impl Cutter {
         for at in 0..self.buckets.len() as u32 {
             self.send(at, sink);
         }
-        self.held = 0;
+        self.buffered = 0;
         self.wide = WideAccesses::default();
     }
 
@@ -173,11 +173,11 @@ impl Cutter {
         for (launch, records) in bucket.launches.drain(..) {
             let (section, more) = std::mem::take(&mut rest).split_at_mut(records as usize);
             rest = more;
-            let before = wide.len();
+            let first_wide = wide.len();
             let mut known: FxHashMap<u32, u32> = FxHashMap::default();
             for record in section.iter_mut() {
                 if record.pattern() == Pattern::Piece {
-                    let next = (wide.len() - before) as u32;
+                    let next = (wide.len() - first_wide) as u32;
                     let number = *known.entry(record.origin).or_insert_with(|| {
                         wide.extend(self.wide.get(record.origin).map(|it| Wide {
                             address: it.address,
@@ -192,7 +192,7 @@ impl Cutter {
             sections.push(Section {
                 launch,
                 records,
-                wide: (wide.len() - before) as u32,
+                wide: (wide.len() - first_wide) as u32,
             });
         }
         let mut bytes = Vec::new();
@@ -212,14 +212,14 @@ impl Cutter {
 }
 
 #[derive(Debug)]
-pub(crate) struct OfLaunch {
+pub(crate) struct LaunchRecords {
     pub(crate) launch: u32,
     pub(crate) records: Vec<Record>,
     wide: Vec<Wide>,
 }
 
-impl OfLaunch {
-    /// Returns the records, with their accesses across page boundaries numbered by `wide`.
+impl LaunchRecords {
+    /// Returns the records, with their accesses across page boundaries numbered as in `wide`.
     pub(crate) fn numbered(mut self, wide: &WideAccesses) -> Result<Vec<Record>> {
         let numbers: Vec<u32> = (self.wide.iter())
             .map(|one| wide.number(one.address, one.width, SiteId(one.site)))
@@ -234,14 +234,14 @@ impl OfLaunch {
     }
 }
 
-/// Maximum number of records in a packet: a bucket is sent when it has [`BLOCK_RECORDS`], and the last access may add many.
+/// Maximum number of records in a packet: a bucket is sent once it has [`BLOCK_RECORDS`], but one access can add many.
 const MAX_RECORDS: u64 = 1 << 26;
 
 const MALFORMED: AnalysisError = AnalysisError::Part {
     what: "a packet of accesses is malformed",
 };
 
-pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<OfLaunch>> {
+pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<LaunchRecords>> {
     let mut rest = bytes;
     let count: Vec<u32> = take(&mut rest, 1).ok_or(MALFORMED)?;
     let sections: Vec<Section> = take(&mut rest, count[0] as usize).ok_or(MALFORMED)?;
@@ -251,7 +251,7 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<OfLaunch>> {
     }
     let mut out = Vec::with_capacity(sections.len());
     for section in &sections {
-        out.push(OfLaunch {
+        out.push(LaunchRecords {
             launch: section.launch,
             records: Vec::new(),
             wide: take(&mut rest, section.wide as usize).ok_or(MALFORMED)?,
@@ -260,8 +260,8 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<OfLaunch>> {
     let mut records: Vec<Record> = Vec::new();
     unpack(rest, total as usize, &mut records).map_err(|_| MALFORMED)?;
     let mut records = records.into_iter();
-    for (section, of) in sections.iter().zip(&mut out) {
-        of.records = records.by_ref().take(section.records as usize).collect();
+    for (section, launch) in sections.iter().zip(&mut out) {
+        launch.records = records.by_ref().take(section.records as usize).collect();
     }
     Ok(out)
 }

@@ -1,10 +1,10 @@
-//! Phases of a launch: how many grid barriers each thread has passed.
+//! Phases of a launch: the number of grid barriers that each thread has passed.
 
 use super::record::Record;
 use rustc_hash::FxHashMap;
 use superstep_trace::{AccessGroup, WARP_LANES};
 
-/// Marks so far, by CTA, warp and lane.
+/// Number of marks so far, by CTA, warp and lane.
 #[derive(Debug, Default)]
 pub(crate) struct Phases(FxHashMap<(u32, u32), [u16; WARP_LANES]>);
 
@@ -14,17 +14,17 @@ impl Phases {
     }
 
     /// Counts a grid-barrier mark.
-    pub(crate) fn passed(&mut self, mark: &AccessGroup) {
+    pub(crate) fn pass(&mut self, mark: &AccessGroup) {
         let lanes = self.0.entry((mark.cta, mark.warp)).or_default();
         for (lane, passed) in lanes.iter_mut().enumerate() {
             *passed = passed.saturating_add((mark.mask >> lane & 1) as u16);
         }
     }
 
-    /// Adds these marks to the phase of a record that they precede. Lanes that access memory together share the
-    /// first lane's phase.
+    /// Advances the phase of a record by the marks before it. Lanes that access memory together share the phase of the
+    /// first lane.
     #[inline]
-    pub(crate) fn precede(&self, record: &mut Record) {
+    pub(crate) fn advance(&self, record: &mut Record) {
         if !self.is_empty()
             && let Some(lanes) = self.0.get(&(record.cta, record.warp()))
         {

@@ -1,4 +1,4 @@
-//! Access groups cut at page boundaries, the input to the shadow memory.
+//! Access groups cut at page boundaries: the input to the shadow memory.
 
 use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::state::shadow::{PAGE_BYTES, page_of};
@@ -24,7 +24,7 @@ const PIECE: u16 = 1 << 15;
 const WIDTH: u16 = READS - 1;
 const WARP: u16 = (1 << WARP_BITS) - 1;
 const WARP_BITS: u32 = 5;
-/// The last phase, which stands for all later ones too.
+/// The last phase that is distinguished; later ones count as this one.
 const LAST_PHASE: u16 = u16::MAX >> WARP_BITS;
 
 /// Accesses of consecutive active lanes of one warp at one site, entirely in one page.
@@ -33,12 +33,12 @@ pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) cta: u32,
     pub(crate) mask: u32,
-    /// Site of the access; its number in [`WideAccesses`] for a [`Pattern::Piece`]; or its width in a record from
-    /// [`starts`]. Untagged to save memory, since there are billions of records.
+    /// Site of the access; for a [`Pattern::Piece`], its number in [`WideAccesses`]; in a record from [`starts`], its
+    /// width. Untagged to save memory, since there are billions of records.
     pub(crate) origin: u32,
-    /// Warp in bits 0–4, phase above: a CTA has at most 1024 threads.
+    /// Warp in bits 0–4 (a CTA has at most 1024 threads), phase in the bits above.
     place: u16,
-    /// Width minus one in bits 0–11, flags above.
+    /// Width minus one in bits 0–11, flags in the bits above.
     shape: u16,
 }
 
@@ -61,7 +61,7 @@ impl Record {
         u32::from(self.place & WARP)
     }
 
-    /// Returns how many grid barriers the threads have passed, at most [`LAST_PHASE`].
+    /// Returns the number of grid barriers that the threads have passed, at most [`LAST_PHASE`].
     #[inline]
     pub(crate) fn phase(&self) -> u16 {
         self.place >> WARP_BITS
@@ -136,7 +136,7 @@ impl Record {
         }
     }
 
-    /// Returns the number of bytes touched in the page, starting at [`Record::offset`].
+    /// Returns the number of bytes touched in the page from [`Record::offset`] on.
     #[inline]
     pub(crate) fn extent(&self) -> usize {
         match self.pattern() {
@@ -153,7 +153,7 @@ pub(crate) struct Survey {
     pub(crate) by_cta: bool,
     pub(crate) reads: bool,
     pub(crate) writes: bool,
-    /// True if a record follows a grid barrier of its launch.
+    /// Whether any record follows a grid barrier of its launch.
     pub(crate) has_phases: bool,
     singles: bool,
     width: usize,
@@ -200,35 +200,35 @@ impl CtaOrder {
 }
 
 impl Survey {
-    pub(crate) fn of(records: &[Record]) -> Self {
+    pub(crate) fn new(records: &[Record]) -> Self {
         let first = records.first();
         let (page, shape) = first.map_or((0, 0), |first| (first.page(), first.shape));
         let width = usize::from(shape & WIDTH) + 1;
         let (mut one_page, mut by_cta, mut singles) = (true, true, width.is_power_of_two());
-        let (mut shapes, mut places, mut before) = (0, 0, 0);
+        let (mut all_shapes, mut all_places, mut last_cta) = (0, 0, 0);
         for record in records {
             one_page &= record.page() == page;
-            by_cta &= record.cta >= before;
-            before = record.cta;
-            shapes |= record.shape;
-            places |= record.place;
-            let one = record.shape & SAME != 0 || record.mask & record.mask.wrapping_sub(1) == 0;
+            by_cta &= record.cta >= last_cta;
+            last_cta = record.cta;
+            all_shapes |= record.shape;
+            all_places |= record.place;
+            let single = record.shape & SAME != 0 || record.mask & record.mask.wrapping_sub(1) == 0;
             let like_first = (record.shape ^ shape) & WIDTH == 0;
-            singles &= one & like_first & (record.offset() & (width - 1) == 0);
+            singles &= single & like_first & (record.offset() & (width - 1) == 0);
         }
         Self {
             one_page,
             by_cta,
-            reads: shapes & READS != 0,
-            writes: shapes & WRITES != 0,
-            has_phases: places >> WARP_BITS != 0,
-            singles: singles && shapes & PIECE == 0 && width <= 16,
+            reads: all_shapes & READS != 0,
+            writes: all_shapes & WRITES != 0,
+            has_phases: all_places >> WARP_BITS != 0,
+            singles: singles && all_shapes & PIECE == 0 && width <= 16,
             width,
         }
     }
 
-    /// Returns the width if all records have the same one and each is a single access, by one or more threads, that is aligned
-    /// to its width and fills cells of `1 << cell_shift` bytes.
+    /// Returns the common width of the records if each is a single access, by one or more threads, that is aligned to
+    /// its width and fills cells of `1 << cell_shift` bytes.
     pub(crate) fn single_width(&self, cell_shift: u32) -> Option<usize> {
         (self.singles && self.width >> cell_shift != 0).then_some(self.width)
     }
@@ -259,7 +259,7 @@ pub(crate) struct WideAccess {
     pub(crate) address: u64,
     pub(crate) width: u32,
     pub(crate) site: SiteId,
-    /// Number of the first access with this address and width: such accesses from multiple sites count once.
+    /// Number of the first access with this address and width; accesses from multiple sites count once.
     pub(crate) first: u32,
 }
 
@@ -296,7 +296,7 @@ fn flags_of(op: Op) -> u16 {
     (reads * READS) | (writes * WRITES)
 }
 
-/// Passes a record for the first byte of each lane's access to `sink`; [`Record::origin`] is the width.
+/// Passes a record for the first byte of each lane's access to `sink`. Its [`Record::origin`] is the access's width.
 pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) {
     let flags = flags_of(op);
     let mut rest = group.mask;
@@ -331,7 +331,7 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: im
             at += 1;
             continue;
         }
-        // Counts the lanes that continue the arithmetic sequence, whose step is the width or zero.
+        // Counts the lanes that continue the arithmetic sequence. Its step is the width or zero.
         let step = if next == Some(&first) { 0 } else { width };
         let mut count = 2;
         if at == 0 && is_sequence(addresses, step) {
@@ -394,7 +394,7 @@ fn take_lanes(rest: &mut u32, count: usize) -> u32 {
     before & !*rest
 }
 
-/// Cuts one lane's access, which crosses a page boundary.
+/// Cuts one lane's access that crosses a page boundary.
 fn pieces(
     group: &AccessGroup,
     lane: u32,
@@ -405,7 +405,7 @@ fn pieces(
 ) {
     let width = u64::from(group.width_bytes);
     let number = wide.number(address, group.width_bytes, group.site);
-    // An access past the top of the address space is a bug in the program; the bytes past the top are dropped.
+    // An access past the end of the address space is a bug in the program; the bytes past the end are dropped.
     let end = address.saturating_add(width);
     let mut at = address;
     while at < end {

@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, SiteId};
 
-/// Bytes that one launch loaded at one instruction from one allocation and that an earlier launch stored at another; each
-/// access counts. Launches are indices into [`super::Communication::launches`].
+/// Bytes that one launch loaded at one instruction from one allocation and that an earlier launch had stored at one
+/// instruction; each access counts. Launches are indices into [`super::Communication::launches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SiteFlow {
     pub receiver_launch: u32,
-    pub of: SiteFlowKey,
+    pub key: SiteFlowKey,
     pub amount: SiteFlowAmount,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SiteFlowKey {
     pub source_launch: u32,
-    /// The last instruction in the code that stored the byte in the source launch, in any CTA.
+    /// Last instruction in the code that stored the byte in the source launch, in any CTA.
     pub writer: SiteId,
     pub reader: SiteId,
     pub allocation: Option<AllocationId>,
@@ -31,7 +31,7 @@ pub struct SiteFlowKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SiteFlowAmount {
     pub loaded_bytes: u64,
-    /// Loaded bytes that a CTA with a different number stored.
+    /// Loaded bytes that a CTA with another number stored.
     pub other_cta_bytes: u64,
 }
 
@@ -56,7 +56,7 @@ pub struct ArrayVolume {
     /// Received bytes, each counted once per receiving CTA, launch and source CTA.
     pub received_bytes: u64,
     pub stored_bytes: u64,
-    /// Stored bytes whose first read by another entity was in this kernel.
+    /// Stored bytes that another entity read for the first time in this kernel.
     pub first_read_bytes: u64,
 }
 
@@ -86,7 +86,7 @@ impl ArrayVolume {
     }
 }
 
-/// Bytes that the launches of one kernel loaded at one instruction from one allocation although another CTA stored them in
+/// Bytes that the launches of one kernel loaded at one instruction from one allocation and that another CTA stored in
 /// the same launch; each access counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WithinLaunch {
@@ -108,11 +108,15 @@ pub struct Footprint {
     pub touched_bytes: u64,
     /// Touched bytes that the previous launch also touched.
     pub again_bytes: u64,
-    /// Touched bytes that any earlier launch had touched since they were allocated.
+    /// Touched bytes that an earlier launch had touched since they were allocated.
     pub known_bytes: u64,
 }
 
 add_assign!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
+
+/// The allocation that a whole range belongs to, or `Some(None)` if no allocation overlaps it; `None` if only part of
+/// it belongs to an allocation.
+pub(crate) type SoleAllocation = Option<Option<AllocationId>>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions {
@@ -129,11 +133,11 @@ impl Regions {
     }
 
     pub(crate) fn remove(&mut self, start: u64, end: u64) {
-        let met: Vec<u64> = (self.live.range(..end).rev())
+        let overlapping: Vec<u64> = (self.live.range(..end).rev())
             .take_while(|&(_, &(until, _))| until > start)
             .map(|(&first, _)| first)
             .collect();
-        for first in met {
+        for first in overlapping {
             self.live.remove(&first);
         }
     }
@@ -148,11 +152,10 @@ impl Regions {
         (address < end).then_some(id)
     }
 
-    /// Returns the allocation that contains the whole range (`Some(None)` if no allocation overlaps it); `None` if parts
-    /// differ.
-    pub(crate) fn only(&self, start: u64, end: u64) -> Option<Option<AllocationId>> {
-        let before = self.live.range(..=start).next_back();
-        if let Some((_, &(until, id))) = before
+    /// Returns the allocation that the whole range belongs to.
+    pub(crate) fn sole_allocation(&self, start: u64, end: u64) -> SoleAllocation {
+        let previous = self.live.range(..=start).next_back();
+        if let Some((_, &(until, id))) = previous
             && until > start
         {
             return (until >= end).then_some(Some(id));
@@ -166,12 +169,12 @@ impl Regions {
 pub(crate) struct Details {
     /// Communicated bytes of the current launch.
     site_flows: FxHashMap<SiteFlowKey, SiteFlowAmount>,
-    /// The latest flow, whose bytes are not in `site_flows` yet.
+    /// Latest flow; its bytes are not in `site_flows` yet.
     latest: Option<(SiteFlowKey, SiteFlowAmount)>,
     arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
     within_launch: FxHashMap<WithinKey, u64>,
     pub(crate) footprint: Footprint,
-    pub(crate) unwritten: unwritten::OfLaunch,
+    pub(crate) unwritten: unwritten::LaunchAmounts,
     pub(crate) received_bytes: u64,
     /// Communicated stored bytes found so far in the whole run.
     pub(crate) first_read_bytes: u64,
@@ -207,7 +210,7 @@ impl Details {
         }
     }
 
-    /// Takes the current launch's flows between instructions.
+    /// Removes and returns the current launch's flows between instructions.
     pub(crate) fn site_flows(&mut self) -> impl Iterator<Item = (SiteFlowKey, SiteFlowAmount)> {
         self.end_site_flow();
         self.site_flows.drain()
@@ -226,7 +229,7 @@ impl Details {
     }
 
     /// Attributes the counts since `mark` to `allocation`.
-    pub(crate) fn in_array(
+    pub(crate) fn attribute(
         &mut self,
         allocation: Option<AllocationId>,
         kernel: u32,
@@ -316,13 +319,13 @@ impl Found {
     pub(crate) fn add_rows(&mut self, rows: &FoundRows) {
         rows.arrays.iter().for_each(|more| self.add_array(*more));
         self.add_accessed(rows.accessed.iter().copied());
-        for of in &rows.within_launch {
-            let key = (of.kernel, of.site, of.allocation);
-            *self.within_launch.entry(key).or_default() += of.loaded_bytes;
+        for row in &rows.within_launch {
+            let key = (row.kernel, row.site, row.allocation);
+            *self.within_launch.entry(key).or_default() += row.loaded_bytes;
         }
     }
 
-    /// Returns the rows and, by launch, the footprints.
+    /// Returns the rows, and the footprints by launch.
     pub(crate) fn into_rows(self) -> (FoundRows, Vec<Footprint>) {
         let arrays = self.arrays.into_values();
         let used =
@@ -344,7 +347,7 @@ impl Found {
     }
 }
 
-/// Adds up the flows to the launch at `receiver_launch`, in ascending order.
+/// Adds up the flows to the launch at `receiver_launch` and returns them in ascending order.
 pub(crate) fn site_flows(
     receiver_launch: u32,
     parts: Vec<(SiteFlowKey, SiteFlowAmount)>,
@@ -353,9 +356,9 @@ pub(crate) fn site_flows(
     for (key, amount) in parts {
         *sums.entry(key).or_default() += amount;
     }
-    sums.into_iter().map(move |(of, amount)| SiteFlow {
+    sums.into_iter().map(move |(key, amount)| SiteFlow {
         receiver_launch,
-        of,
+        key,
         amount,
     })
 }
@@ -384,8 +387,8 @@ impl Touched {
         });
     }
 
-    pub(crate) fn launch(&mut self, launch: u32, by: &Touches, footprint: &mut Footprint) {
-        let Touches { reads, writes } = by;
+    pub(crate) fn launch(&mut self, launch: u32, touches: &Touches, footprint: &mut Footprint) {
+        let Touches { reads, writes } = touches;
         let follows = self.launch.wrapping_add(1) == launch;
         let bits = |word: u64| u64::from(word.count_ones());
         for word in 0..WORDS {

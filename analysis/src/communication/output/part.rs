@@ -28,8 +28,8 @@ pub(crate) struct LaunchPart {
 }
 
 impl LaunchPart {
-    /// Adds one shard's results for the latest launch, except accesses across page boundaries.
-    pub(crate) fn shard(&mut self, out: &mut ShardOut) {
+    /// Adds one shard's results for the latest launch, except for accesses across page boundaries.
+    pub(crate) fn add_shard(&mut self, out: &mut ShardOut) {
         let sums = std::mem::take(&mut out.sums);
         self.volume += Volume {
             communicated_loaded_bytes: sums.communicated,
@@ -41,24 +41,24 @@ impl LaunchPart {
             local_loaded_bytes: sums.local,
             within_launch_loaded_bytes: sums.within_launch,
             within_launch_atomic_bytes: sums.within_launch_atomic,
-            several_writers_bytes: sums.several_writers,
+            several_writers_bytes: sums.multiple_writers,
             racing_bytes: sums.racing,
             ..Volume::default()
         };
         for (launch, amount) in out.flows.drain() {
-            self.flow(launch, amount);
+            self.add_flow(launch, amount);
         }
         self.footprint += std::mem::take(&mut out.details.footprint);
         self.unwritten.extend(out.details.unwritten.drain());
         self.site_flows.extend(out.details.site_flows());
     }
 
-    fn flow(&mut self, source_launch: u32, amount: Amount) {
+    fn add_flow(&mut self, source_launch: u32, amount: Amount) {
         let sum = self.flows.entry(source_launch).or_default();
         sum.add(amount.bytes, amount.count);
     }
 
-    /// Counts an access across a page boundary, whose bytes are already counted; returns its share of a transfer.
+    /// Counts an access across a page boundary after its bytes have been counted; returns its share of a transfer.
     pub(crate) fn wide(
         &mut self,
         receiver_launch: u32,
@@ -66,7 +66,7 @@ impl LaunchPart {
         source: Tag,
     ) -> Option<Transfer> {
         let source_launch = source.launch()?;
-        self.flow(source_launch, Amount { bytes: 0, count: 1 });
+        self.add_flow(source_launch, Amount { bytes: 0, count: 1 });
         Some(Transfer {
             source_launch,
             source_cta: source.cta_number(),
@@ -77,7 +77,7 @@ impl LaunchPart {
         })
     }
 
-    pub(crate) fn counted(&mut self, counts: &Counts) {
+    pub(crate) fn add_counts(&mut self, counts: &Counts) {
         self.volume.loaded_bytes += counts.loaded_bytes + counts.atomic_bytes;
         self.volume.stored_bytes += counts.stored_bytes + counts.atomic_bytes;
     }
@@ -85,7 +85,7 @@ impl LaunchPart {
     pub(crate) fn add(&mut self, other: Self) {
         self.volume += other.volume;
         for (source, amount) in other.flows {
-            self.flow(source, amount);
+            self.add_flow(source, amount);
         }
         self.footprint += other.footprint;
         self.unwritten.extend(other.unwritten);
@@ -101,7 +101,7 @@ pub(crate) struct LaunchSums {
     pub(crate) stores: StrideCounts,
 }
 
-/// Sums over some chunks or some pages, which can be added in any order.
+/// Sums over some of the chunks or pages, which can be added in any order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sums {
     /// Sums by launch position; launches without results are absent.
@@ -128,7 +128,7 @@ impl Sums {
     }
 }
 
-/// Source of an access across a page boundary, in one of its pages; other machines may have the other pages.
+/// Source of an access across a page boundary, in one of its pages. Other machines may analyse the other pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WidePart {
     pub(crate) launch: u32,

@@ -1,7 +1,7 @@
 //! Distances between the addresses of communicating loads and stores (figure 6.5).
 //!
-//! Communicating addresses are kept as runs with a constant step. Loads are kept until their launch ends, stores until
-//! the program ends, because any later launch may read them.
+//! Communicating addresses are kept as runs with a constant step. Loads are kept until their launch ends, but stores
+//! until the program ends, because any later launch may read their bytes.
 
 use crate::bins::{STRIDE_BINS, bin};
 use crate::communication::spill::file::{Fixed, fixed};
@@ -11,12 +11,12 @@ use crate::error::Result;
 /// Number of distances in each of the [`STRIDE_BINS`].
 pub type StrideCounts = [u64; STRIDE_BINS.len()];
 
-/// Distances in one launch: the differences between neighbours among each CTA's sorted distinct addresses.
+/// Distances in one launch: the differences between adjacent addresses in each CTA's sorted set of addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchStrides {
     /// Distances between loads that read a byte last written by another entity in an earlier launch.
     pub loads: StrideCounts,
-    /// Distances between stores whose bytes another entity read in a later launch, at least in part.
+    /// Distances between stores with at least one byte that another entity read in a later launch.
     pub stores: StrideCounts,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Owner {
     pub(crate) cta: u32,
 }
 
-/// The `count` addresses `first`, `first + step`, and so on.
+/// A run of `count` addresses: `first`, `first + step`, and so on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Run {
     owner: Owner,
@@ -36,8 +36,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Extends this run by `next`, which must not begin before it, if the addresses of `next` continue with the same step
-    /// or are already in the run.
+    /// Extends this run by `next`, which must not begin before it, if the addresses of `next` continue it with the same
+    /// step or are already in it; returns whether they are.
     fn continued_by(&mut self, next: &Run) -> bool {
         if self.owner != next.owner {
             return false;
@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-/// Runs in order of discovery; the same address may appear in multiple runs.
+/// Runs in order of discovery. An address may be in more than one run.
 #[derive(Debug, Default)]
 pub(crate) struct Runs(Vec<Run>);
 
@@ -161,7 +161,7 @@ impl Item for Run {
 
 /// Passes the distances within each owner's runs to `sink`, by launch.
 pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCounts)) -> Result<()> {
-    let of_piece = |runs: &[Run]| {
+    let count_piece = |runs: &[Run]| {
         let mut addresses = Vec::new();
         let mut found: Vec<(u32, StrideCounts)> = Vec::new();
         for runs in runs.chunk_by(|a, b| a.owner == b.owner) {
@@ -170,12 +170,12 @@ pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCoun
                 found.push((launch, StrideCounts::default()));
             }
             if let Some((_, counts)) = found.last_mut() {
-                of_owner(runs, &mut addresses, counts);
+                count_owner(runs, &mut addresses, counts);
             }
         }
         found
     };
-    runs.pieces(of_piece, |found| {
+    runs.pieces(count_piece, |found| {
         found
             .iter()
             .for_each(|(launch, counts)| sink(*launch, counts));
@@ -183,7 +183,7 @@ pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCoun
 }
 
 /// Counts the distances in `runs`, which all belong to one CTA in one launch.
-fn of_owner(runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
+fn count_owner(runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
     addresses.clear();
     for run in runs {
         let step = u64::from(run.step);

@@ -1,7 +1,8 @@
-//! Results that the passes over pages collect.
+//! Results collected by the passes over pages.
 
 use super::detail::{Details, Regions};
 use super::kept::Kept;
+use super::part::WideSource;
 use super::strides::Runs;
 use super::volume::Transfer;
 use crate::communication::engine::Options;
@@ -24,23 +25,23 @@ pub(crate) struct View<'a> {
     pub(crate) wide: &'a [WideAccess],
     pub(crate) regions: &'a Regions,
     pub(crate) ops: &'a SiteOps,
-    /// Receives the results that exceed a shard's budget.
+    /// Receives results that exceed a shard's budget.
     pub(crate) kept: &'a Kept,
     pub(crate) cancellation: Cancellation,
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn of(
-        before: &'a LaunchContext,
+    pub(crate) fn new(
+        context: &'a LaunchContext,
         decoded: &'a Decoded,
         program: Program<'a>,
     ) -> Self {
         View {
-            launch: before.position,
-            kernel: program.kernels[before.position as usize],
+            launch: context.position,
+            kernel: program.kernels[context.position as usize],
             kernels: program.kernels,
             wide: &decoded.wide,
-            regions: &before.regions,
+            regions: &context.regions,
             ops: program.ops,
             kept: program.kept,
             cancellation: program.cancellation,
@@ -67,7 +68,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Bytes of the current launch by class; a byte counts once for each access to it.
+/// Bytes of the current launch, by class. A byte counts once for each access to it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sums {
     pub(crate) communicated: u64,
@@ -77,11 +78,11 @@ pub(crate) struct Sums {
     pub(crate) unordered: u64,
     pub(crate) unknown: u64,
     pub(crate) local: u64,
-    /// Bytes of any class that another CTA stores in the launch; atomics are separate.
+    /// Loaded bytes of any class that another CTA stores in the launch; atomics are separate.
     pub(crate) within_launch: u64,
     pub(crate) within_launch_atomic: u64,
-    pub(crate) several_writers: u64,
-    /// Bytes with multiple writers, at least one of which is a plain store.
+    pub(crate) multiple_writers: u64,
+    /// Bytes with multiple writers and at least one plain store.
     pub(crate) racing: u64,
 }
 
@@ -105,25 +106,25 @@ impl Amount {
     }
 }
 
-/// Minimum number of transfer parts at which a shard joins them.
+/// Minimum number of transfers at which a shard joins those between the same CTAs.
 const JOIN_AT: usize = 1 << 16;
 
 /// Exclusive upper bound on the CTA numbers for which sums by source are kept, 8 bytes each.
 const SOURCES: usize = 1 << 20;
 
-/// Bytes that one CTA has received from the CTAs of one launch.
+/// Amounts that one CTA has received from each CTA of one launch.
 #[derive(Default)]
 struct BySource {
     /// Receiving CTA, and launch of the sources.
-    of: (u32, u32),
-    /// Bytes and count by source.
+    key: (u32, u32),
+    /// Bytes and count, by source.
     amounts: Vec<[u32; 2]>,
     sources: Vec<u32>,
-    /// Upper bound on the largest amount.
+    /// Upper bound on the largest number in `amounts`.
     added: u32,
 }
 
-/// Returns the writers except the one with index `own`.
+/// Returns all writers but the one with index `own`.
 fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize, &Writer)> {
     (writers.iter().enumerate()).filter(move |&(index, _)| Some(index) != own)
 }
@@ -143,8 +144,8 @@ pub(crate) struct ShardOut {
     pub(crate) loads: Runs,
     /// Communicating stores of the whole run.
     pub(crate) stores: Runs,
-    /// Accesses across a page boundary in the current launch: receiving CTA, number, source.
-    pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
+    /// Sources of accesses across a page boundary in the current launch.
+    pub(crate) wide: FxHashSet<WideSource>,
     /// Results by instruction and allocation, if requested.
     pub(crate) details: Details,
     /// Stored bytes that another entity has read so far, by position of the storing launch.
@@ -197,12 +198,12 @@ impl ShardOut {
         }
     }
 
-    /// Records that CTA `cta` received `bytes` and `count` from each of `writers` (ascending CTAs of launch `launch`),
-    /// except the one with index `own`.
+    /// Records that CTA `cta` received `bytes` and `count` from each of `writers` (CTAs of launch `launch`, in
+    /// ascending order), except the one with index `own`.
     ///
-    /// If a thousand CTAs add to a histogram that a thousand CTAs read, such transfers outnumber all others, so they are
-    /// summed by source before they are sorted.
-    pub(crate) fn received_from_several(
+    /// If a thousand CTAs add to a histogram that a thousand CTAs read, these transfers outnumber all others, so they
+    /// are summed by source before they are sorted.
+    pub(crate) fn received_from_multiple(
         &mut self,
         cta: u32,
         launch: u32,
@@ -217,10 +218,10 @@ impl ShardOut {
             }
             return;
         }
-        let now = (cta, launch);
-        if self.by_source.of != now || self.by_source.added > 1 << 30 {
+        let key = (cta, launch);
+        if self.by_source.key != key || self.by_source.added > 1 << 30 {
             self.flush_sources();
-            self.by_source.of = now;
+            self.by_source.key = key;
         }
         let sums = &mut self.by_source;
         // These bytes are in one cell, so there are at most four.
@@ -246,7 +247,7 @@ impl ShardOut {
     }
 
     fn flush_sources(&mut self) {
-        let (cta, launch) = self.by_source.of;
+        let (cta, launch) = self.by_source.key;
         let mut sources = std::mem::take(&mut self.by_source.sources);
         for source in sources.drain(..) {
             let amount = &mut self.by_source.amounts[source as usize];
@@ -265,14 +266,14 @@ impl ShardOut {
         self.by_source.added = 0;
     }
 
-    fn transfer(&mut self, source_launch: u32, source_cta: u32, receiver_cta: u32, of: Amount) {
+    fn transfer(&mut self, source_launch: u32, source_cta: u32, receiver_cta: u32, amount: Amount) {
         self.transfers.push(Transfer {
             source_launch,
             source_cta,
             receiver_launch: self.launch,
             receiver_cta,
-            bytes: of.bytes,
-            count: of.count,
+            bytes: amount.bytes,
+            count: amount.count,
         });
         if self.transfers.len() >= self.join_at {
             let before = self.transfers.len();
@@ -324,10 +325,11 @@ impl ShardOut {
         }
     }
 
-    /// Counts the bytes of `page` that multiple CTAs wrote in launch `launch`; `plain` has the bytes that a plain store wrote.
-    pub(crate) fn several_writers(&mut self, launch: u32, page: &Page, plain: &Bitmap) {
-        for (offset, len) in page.written_by_several(launch) {
-            self.sums.several_writers += len as u64;
+    /// Counts the bytes of `page` that multiple CTAs wrote in launch `launch`; `plain` contains those that a plain
+    /// store wrote.
+    pub(crate) fn count_multiple_writers(&mut self, launch: u32, page: &Page, plain: &Bitmap) {
+        for (offset, len) in page.written_by_multiple(launch) {
+            self.sums.multiple_writers += len as u64;
             self.sums.racing += plain.count(offset, len);
         }
     }
@@ -338,7 +340,7 @@ impl ShardOut {
         self.end_flow();
     }
 
-    /// Counts `bytes` that `launch` stored and another entity has now read.
+    /// Counts `bytes` that `launch` stored and that another entity has now read for the first time.
     #[inline]
     pub(crate) fn stored_by(&mut self, launch: u32, bytes: u64) {
         let launch = launch as usize;

@@ -31,8 +31,8 @@ impl Transfers {
         })
     }
 
-    /// Adds up the transfers of each source CTA with `add`, on several threads; `join` adds the sum of later sources to that
-    /// of earlier ones.
+    /// Adds up the transfers of each source CTA using `add`, on multiple threads; `join` adds the sum of later sources
+    /// to the sum of earlier ones.
     pub fn sum<A: Send>(
         &self,
         new: impl Fn() -> A + Sync,
@@ -43,14 +43,14 @@ impl Transfers {
     }
 
     /// Adds up the transfers of each source launch like [`Self::sum`], and passes each sum to `end` as soon as it is
-    /// complete. Returns the results by launch.
+    /// complete. Returns the results in order of launch.
     pub fn by_launch<A: Default + Send, R: Send>(
         &self,
         add: impl Fn(&mut A, &[Transfer]) + Sync,
         join: impl Fn(&mut A, A) + Sync,
         end: impl Fn(u32, A) -> R + Sync,
     ) -> Result<Vec<R>> {
-        // The first and the last launch may have transfers in other threads' parts.
+        // Only the first and the last launch can have transfers in the parts of other threads.
         type Sums<A, R> = (Vec<(u32, A)>, Vec<(u32, R)>);
         let end_middle = |(open, ended): &mut Sums<A, R>| {
             while open.len() > 2 {
@@ -107,7 +107,7 @@ impl Default for Transfers {
 impl From<Vec<Transfer>> for Transfers {
     fn from(mut transfers: Vec<Transfer>) -> Self {
         transfers.sort_unstable();
-        Self::new(Sorted::of(transfers))
+        Self::new(Sorted::from_sorted(transfers))
     }
 }
 

@@ -13,7 +13,7 @@ use superstep_table::table;
 use superstep_trace::{LaunchId, SiteId, StreamId};
 
 table! {
-    /// Volumes in bytes. An atomic operation both loads and stores its bytes here.
+    /// Volumes in bytes. An atomic operation counts as both a load and a store of its bytes.
     ///
     /// The seven classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
     pub struct Volume: Copy, Eq, Serialize, Deserialize {
@@ -57,7 +57,7 @@ pub struct LaunchVolume {
     pub stream: StreamId,
     pub superstep: LaunchId,
     pub kernel: String,
-    /// Volumes of the launch; its stores may have been read at any later time.
+    /// Volumes of the launch; its stores count as communicated however much later they are read.
     pub volume: Volume,
 }
 
@@ -69,7 +69,7 @@ pub struct KernelVolume {
     pub volume: Volume,
 }
 
-/// Sums the volumes of each kernel, in order of first launch, and of all launches.
+/// Returns the sums of the volumes of each kernel, in order of first launch, and of all launches.
 pub(crate) fn by_kernel(launches: &[LaunchVolume]) -> (Vec<KernelVolume>, Volume) {
     let mut kernels: Vec<KernelVolume> = Vec::new();
     let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
@@ -102,10 +102,10 @@ pub struct Flow {
 table! {
     /// A pair of CTAs in two launches, the second of which received bytes from the first.
     pub struct Transfer = "transfers": Copy, Eq, PartialOrd, Ord {
-        source_launch: u32 = "launch that wrote";
-        source_cta: u32 = "linear number of the CTA that wrote";
-        receiver_launch: u32 = "launch that read";
-        receiver_cta: u32 = "linear number of the CTA that read";
+        source_launch: u32 = "launch that wrote the bytes";
+        source_cta: u32 = "linear number of the CTA that wrote the bytes";
+        receiver_launch: u32 = "launch that read the bytes";
+        receiver_cta: u32 = "linear number of the CTA that read the bytes";
         bytes: u64 ["bytes"] = "distinct bytes";
         count: u64 = "distinct pairs of address and width";
     }
@@ -119,13 +119,13 @@ pub struct Communication {
     /// Volumes by kernel, in order of first launch.
     pub kernels: Vec<KernelVolume>,
     pub total: Volume,
-    /// Flows from launch to launch, sorted.
+    /// Flows between launches, sorted.
     pub flows: Vec<Flow>,
-    /// Transfers from CTA to CTA, sorted; empty without [`super::Options::transfers`].
+    /// Transfers between CTAs, sorted; empty without [`super::Options::transfers`].
     pub transfers: Transfers,
     /// Strides, in the order of `launches`; empty without [`super::Options::strides`].
     pub strides: Vec<LaunchStrides>,
-    /// Communication from instruction to instruction, in ascending order; empty without [`super::Options::details`].
+    /// Communication between instructions, in ascending order; empty without [`super::Options::details`].
     pub site_flows: Vec<SiteFlow>,
     /// Volumes by allocation and kernel, in ascending order; empty without [`super::Options::details`].
     pub arrays: Vec<ArrayVolume>,

@@ -36,14 +36,14 @@ impl SpillFolder {
         }
     }
 
-    pub(crate) fn another(&self) -> Self {
+    pub(crate) fn sibling(&self) -> Self {
         Self::new(self.parent.clone())
     }
 
     pub(crate) fn file(&self, name: &str) -> Result<PathBuf> {
         let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         if created.is_none() {
-            remove_abandoned(&self.parent);
+            remove_abandoned_folders(&self.parent);
             *created = Some(Created::new(&self.parent).map_err(failed(&self.parent))?);
         }
         let folder = created.as_ref().map(|created| created.folder.path());
@@ -54,10 +54,10 @@ impl SpillFolder {
 impl Created {
     fn new(parent: &Path) -> std::io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-        // The file is renamed after it is locked, so that no other process finds it unlocked.
+        // The file is renamed after it is locked, so that no other process can find it unlocked.
         let unnamed = folder.path().join("new");
         let in_use = File::create(&unnamed)?;
-        // On a file system without locks, folders of killed analyses remain.
+        // On a file system without locks, the folders of killed analyses remain.
         let _ = in_use.try_lock();
         fs::rename(unnamed, folder.path().join(IN_USE))?;
         Ok(Self {
@@ -68,7 +68,7 @@ impl Created {
 }
 
 /// Removes the folders of killed analyses where possible.
-fn remove_abandoned(parent: &Path) {
+fn remove_abandoned_folders(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
@@ -144,11 +144,11 @@ pub(crate) use fixed;
 
 const LEVEL: i32 = 1;
 
-/// Minimum size that is worth compressing.
+/// Minimum size in bytes that is worth compressing.
 const MIN_BYTES: usize = 4096;
 
-/// Compresses the items of `parts`, stored as the first bytes of all items, then the second bytes, and so on: bytes with the
-/// same meaning are similar and compress well.
+/// Compresses the items of `parts`, stored as the first bytes of all items, then their second bytes, and so on: bytes
+/// with the same meaning are similar and compress well.
 pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
     let count: usize = parts.iter().map(|part| part.len()).sum();
     let mut columns = vec![0; count * T::BYTES];
@@ -255,10 +255,10 @@ pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
     fs::read(&path).map_err(failed(&path))
 }
 
-/// Size of the buffer for a [`Run`]. Runs are not compressed: they are merged multiple times, and compression would cost as
-/// much as a merge.
+/// Size of the buffer for a [`Run`]. Runs are not compressed: they are merged multiple times, and compression would
+/// take as long as a merge.
 const BUFFER_BYTES: usize = 1 << 17;
-/// Size of the parts of a file that are freed once they have been read for the last time.
+/// Size of the parts of a file that are freed individually once they have been read for the last time.
 const FREED_BYTES: u64 = 4 << 20;
 
 /// Items in a file, written once and read from the beginning.
@@ -301,8 +301,8 @@ impl<T: Fixed> RunWriter<T> {
 }
 
 impl Run {
-    /// Reads all items for the last time and frees their disk space, so that a merge does not need twice the space.
-    pub(crate) fn read_out<T: Fixed>(&self) -> Result<RunReader<T>> {
+    /// Reads all items for the last time and frees their disk space, so that a merge does not need the space twice.
+    pub(crate) fn drain<T: Fixed>(&self) -> Result<RunReader<T>> {
         let file = File::options().read(true).write(true).open(&self.path);
         Ok(RunReader {
             freed: Some(0),
@@ -331,7 +331,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // The folder is removed later; until then, a file that cannot be removed only takes up space.
+        // The folder is removed later; until then, a file that could not be removed only takes up space.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -8,18 +8,18 @@ use superstep_trace::Cancellation;
 
 /// Memory limit of an analysis.
 ///
-/// It bounds the data that grows with the program: the records of a launch, the shadow memory, transfers and strides. Data
+/// Bounds the data that grows with the program: the records of a launch, the shadow memory, transfers and strides. Data
 /// that exceeds the limit is moved to temporary files and read back in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// Memory of the whole process in bytes.
+    /// Maximum memory of the whole process in bytes.
     pub bytes: u64,
     /// Folder for temporary files, which are removed when the analysis is dropped.
     pub spill_into: PathBuf,
 }
 
-/// Number of a shard's records that a thread may always take at once, whatever the limit; small, so that small tests cover
-/// all paths.
+/// Number of a shard's records that a thread may always load at once, whatever the limit; small, so that small tests
+/// cover all paths.
 const MIN_RECORDS: usize = 8;
 
 impl MemoryLimit {
@@ -30,7 +30,7 @@ impl MemoryLimit {
         }
     }
 
-    /// Creates a sorter with its share of the memory.
+    /// Creates a sorter that uses its share of the memory.
     pub(crate) fn sorter<T: Item>(
         &self,
         name: &'static str,
@@ -41,7 +41,7 @@ impl MemoryLimit {
     }
 
     pub(crate) fn budget(&self) -> Budget {
-        // The program itself, chunks in flight, and the parts that threads are working on.
+        // For the program itself, chunks in flight, and the parts that threads are working on.
         const FIXED: u64 = 192 << 20;
         // About a fifth is memory that the allocator does not return to the system.
         let rest = self.bytes.saturating_sub(FIXED) / 5 * 4;
@@ -50,7 +50,7 @@ impl MemoryLimit {
             record_bytes: percent(28),
             page_bytes: percent(25),
             sorter_bytes: percent(10),
-            // Each record needs two times 24 bytes, and all threads together get half of the memory for records.
+            // Each record needs 24 bytes twice, and all threads share half of the memory for records.
             shard_records: (percent(28) / 96 / rayon::current_num_threads()).max(MIN_RECORDS),
         }
     }
@@ -60,8 +60,8 @@ impl MemoryLimit {
 pub(crate) struct Budget {
     pub(crate) record_bytes: usize,
     pub(crate) page_bytes: usize,
-    /// Size of each of the three sorters: transfers, loads and stores.
+    /// Maximum size of each of the three sorters: transfers, loads and stores.
     pub(crate) sorter_bytes: usize,
-    /// Number of a shard's records that a thread takes at once.
+    /// Maximum number of a shard's records that a thread loads at once.
     pub(crate) shard_records: usize,
 }

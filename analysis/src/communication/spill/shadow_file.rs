@@ -3,7 +3,9 @@
 use super::file::Fixed;
 use crate::communication::output::detail::Touched;
 use crate::communication::state::bitmap::WORDS;
-use crate::communication::state::shadow::{PAGE_BYTES, Page, PerCell, Several, Tag, Writer};
+use crate::communication::state::shadow::{
+    MultipleWriters, PAGE_BYTES, Page, PerCell, Tag, Writer,
+};
 
 pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes());
@@ -12,7 +14,7 @@ pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
         u8::from(!page.starts.is_empty()),
         u8::from(!page.sites.is_empty()),
     ]);
-    // Adjacent cells mostly have the same writer.
+    // Adjacent cells usually have the same writer.
     for run in page.cells.chunk_by(|a, b| a == b) {
         out.extend(run[0].0.to_le_bytes());
         out.extend((run.len() as u16).to_le_bytes());
@@ -26,29 +28,29 @@ pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     for site in &page.sites {
         out.extend(site.to_le_bytes());
     }
-    out.extend((page.several.len() as u16).to_le_bytes());
-    for several in &page.several {
-        out.extend(several.cell.to_le_bytes());
-        out.push(several.all_counted);
-        out.extend((several.writers.len() as u32).to_le_bytes());
-        for writer in &several.writers {
+    out.extend((page.multiple.len() as u16).to_le_bytes());
+    for entry in &page.multiple {
+        out.extend(entry.cell.to_le_bytes());
+        out.push(entry.all_counted);
+        out.extend((entry.writers.len() as u32).to_le_bytes());
+        for writer in &entry.writers {
             out.extend(writer.cta.to_le_bytes());
             out.push(writer.counted);
         }
     }
 }
 
-/// Decodes the next page and removes it from `bytes`; returns `None` at the end, or if the bytes are not a page.
+/// Decodes the next page and removes it from `bytes`; returns `None` at the end or if the bytes are not a page.
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
     let number = next(bytes)?;
     let shift: u8 = next(bytes)?;
-    let mut kept = || Some(next::<u8>(bytes)? == 1);
-    let kept = PerCell {
-        starts: kept()?,
-        sites: kept()?,
+    let mut flag = || Some(next::<u8>(bytes)? == 1);
+    let per_cell = PerCell {
+        starts: flag()?,
+        sites: flag()?,
     };
     let cells = PAGE_BYTES >> shift.min(2);
-    let mut page = Page::new(Tag::NEVER, shift == 2, kept);
+    let mut page = Page::new(Tag::UNWRITTEN, shift == 2, per_cell);
     page.cells.clear();
     while page.cells.len() < cells {
         let tag = Tag(next(bytes)?);
@@ -67,8 +69,8 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
     for site in &mut page.sites {
         *site = next(bytes)?;
     }
-    let several = next::<u16>(bytes)?;
-    for index in 0..several {
+    let entries = next::<u16>(bytes)?;
+    for index in 0..entries {
         let cell = next(bytes)?;
         let all_counted = next(bytes)?;
         let writers: u32 = next(bytes)?;
@@ -82,7 +84,7 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
                 Some(Writer { cta, counted })
             })
             .collect::<Option<_>>()?;
-        page.several.push(Several {
+        page.multiple.push(MultipleWriters {
             writers,
             cell,
             all_counted,
@@ -100,7 +102,7 @@ pub(crate) fn put_touched(number: u64, touched: &Touched, out: &mut Vec<u8>) {
     }
 }
 
-/// Decodes the output of [`put_touched`] as [`take`] decodes a page.
+/// Decodes the output of [`put_touched`] in the same way as [`take`] decodes a page.
 pub(crate) fn take_touched(bytes: &mut &[u8]) -> Option<(u64, Touched)> {
     let number = next(bytes)?;
     let mut touched = Touched::new();

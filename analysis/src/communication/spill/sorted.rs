@@ -9,14 +9,14 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Cancellation;
 
-/// Number of on-disk runs with the same merge count that are merged into one. Each item is thus written only a few times,
-/// however many items there are.
+/// Number of on-disk runs with the same merge count that are merged into one. Thus, each item is written only a few
+/// times, however many items there are.
 const MERGE_AT: usize = 256;
 
-/// Number of items in a run without a memory limit.
+/// Maximum number of items in a run.
 const RUN_ITEMS: usize = 1 << 20;
 
-/// Number of items that one thread sorts without distributing them first: about what a core's cache holds.
+/// Number of items that one thread sorts without distributing them first: about as many as fit into a core's cache.
 const SORT_ITEMS: usize = 1 << 13;
 
 /// Maximum number of parts into which items are distributed before each part is sorted.
@@ -25,7 +25,7 @@ const PARTS: usize = 1 << 10;
 /// Number of items that a thread distributes at once.
 const TASK_ITEMS: usize = 1 << 17;
 
-/// Number of items that a thread takes at once, plus the rest of the last item's group.
+/// Number of items that a thread processes at once, not counting the rest of the last item's group.
 const PIECE: usize = 1 << 13;
 
 /// Collects items from multiple threads, sorts them, and joins equal ones.
@@ -48,9 +48,9 @@ struct State<T> {
     /// Runs in memory, sorted only if `joins`.
     memory: Vec<Vec<T>>,
     memory_items: usize,
-    /// True if joining the first run saved much memory: the next ones are joined too.
+    /// Whether joining saved much memory in the first run, so that all later runs are joined too.
     joins: Option<bool>,
-    /// Runs by the number of times their items were merged.
+    /// Runs, by the number of times that their items have been merged.
     disk: Vec<Vec<Run>>,
     files: u64,
 }
@@ -70,7 +70,7 @@ pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
 
 pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
     items.sort_unstable_by_key(Item::key);
-    items.dedup_by(|next, kept| kept.join(next));
+    items.dedup_by(|next, previous| previous.join(next));
 }
 
 impl<T: Item> Sorter<T> {
@@ -81,8 +81,8 @@ impl<T: Item> Sorter<T> {
         folder: Arc<SpillFolder>,
         cancellation: Cancellation,
     ) -> Self {
-        // One half is for runs in memory, the other for pending items and, for each thread, a run and the copy that sorting
-        // makes of it.
+        // One half is for runs in memory, the other for pending items and, for each thread, a run and the copy that
+        // sorting makes of it.
         let shares = 1 + 2 * rayon::current_num_threads();
         let memory_items = budget_bytes / 2 / size_of::<T>();
         let run_items = (memory_items / shares).clamp(1, RUN_ITEMS);
@@ -100,7 +100,8 @@ impl<T: Item> Sorter<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds items. The thread whose items complete a run sorts and writes it; others wait only while the state is locked.
+    /// Adds items. The thread that completes a run sorts and writes it; other threads wait only while the state is
+    /// locked.
     pub(crate) fn append(&self, items: Vec<T>) -> Result<()> {
         if items.is_empty() {
             return Ok(());
@@ -134,21 +135,21 @@ impl<T: Item> Sorter<T> {
                 return Ok(());
             }
         }
-        let mut written = self.written(run.iter())?;
+        let mut written = self.write_run(run.iter())?;
         for merges in 0.. {
-            let alike = {
+            let runs_to_merge = {
                 let mut state = self.state();
                 if state.disk.len() == merges {
                     state.disk.push(Vec::new());
                 }
-                let alike = &mut state.disk[merges];
-                alike.push(written);
-                if alike.len() < MERGE_AT {
+                let runs_to_merge = &mut state.disk[merges];
+                runs_to_merge.push(written);
+                if runs_to_merge.len() < MERGE_AT {
                     break;
                 }
-                std::mem::take(alike)
+                std::mem::take(runs_to_merge)
             };
-            written = self.merged(&alike)?;
+            written = self.merge_runs(&runs_to_merge)?;
         }
         Ok(())
     }
@@ -161,7 +162,7 @@ impl<T: Item> Sorter<T> {
         RunWriter::create(&self.folder, &name)
     }
 
-    fn written<'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Result<Run>
+    fn write_run<'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Result<Run>
     where
         T: 'a,
     {
@@ -170,7 +171,7 @@ impl<T: Item> Sorter<T> {
         writer.finish()
     }
 
-    fn merged(&self, runs: &[Run]) -> Result<Run> {
+    fn merge_runs(&self, runs: &[Run]) -> Result<Run> {
         let mut writer = self.writer()?;
         let mut step = paced(self.cancellation);
         merge(runs, |item: &T| {
@@ -191,7 +192,7 @@ impl<T: Item> Sorter<T> {
         let memory = ordered(memory, self.cancellation)?;
         let mut disk: Vec<Run> = disk.into_iter().flatten().collect();
         if !disk.is_empty() && !memory.is_empty() {
-            disk.push(self.written(memory.iter().flatten())?);
+            disk.push(self.write_run(memory.iter().flatten())?);
             return Ok((Vec::new(), disk));
         }
         Ok((memory, disk))
@@ -202,7 +203,7 @@ impl<T: Item> Sorter<T> {
         let (memory, disk) = self.parts()?;
         let run = match disk.is_empty() {
             true => None,
-            false => Some(self.merged(&disk)?),
+            false => Some(self.merge_runs(&disk)?),
         };
         Ok(Sorted {
             memory,
@@ -212,8 +213,8 @@ impl<T: Item> Sorter<T> {
         })
     }
 
-    /// Passes all items, sorted and joined, to `work` in pieces of whole groups, on multiple threads if all items are in
-    /// memory. Passes the results to `sink` in order.
+    /// Passes all items, sorted and joined, to `work` in pieces of whole groups, on multiple threads if all items are
+    /// in memory. Passes the results to `sink` in order.
     pub(crate) fn pieces<R: Send>(
         self,
         work: impl Fn(&[T]) -> R + Sync,
@@ -223,10 +224,10 @@ impl<T: Item> Sorter<T> {
         if disk.is_empty() {
             let pieces: Vec<&[T]> = memory.iter().flat_map(|part| in_pieces(part)).collect();
             // Bounds the memory used by the results.
-            for some in pieces.chunks(4 * rayon::current_num_threads()) {
+            for pieces in pieces.chunks(4 * rayon::current_num_threads()) {
                 self.cancellation.check()?;
-                let made = mapped(some.len(), |number| work(some[number]));
-                made.into_iter().for_each(&mut sink);
+                let results = mapped(pieces.len(), |number| work(pieces[number]));
+                results.into_iter().for_each(&mut sink);
             }
             return Ok(());
         }
@@ -252,10 +253,10 @@ impl<T: Item> Sorter<T> {
 fn in_pieces<T: Item>(mut rest: &[T]) -> Vec<&[T]> {
     let mut pieces = Vec::with_capacity(rest.len() / PIECE + 1);
     while !rest.is_empty() {
-        let least = rest.len().min(PIECE);
-        let group = rest[least - 1].group();
-        let more = rest[least..].partition_point(|item| item.group() == group);
-        let (piece, after) = rest.split_at(least + more);
+        let min_len = rest.len().min(PIECE);
+        let group = rest[min_len - 1].group();
+        let more = rest[min_len..].partition_point(|item| item.group() == group);
+        let (piece, after) = rest.split_at(min_len + more);
         pieces.push(piece);
         rest = after;
     }
@@ -274,7 +275,7 @@ fn ordered<T: Item>(items: Vec<Vec<T>>, cancellation: Cancellation) -> Result<Ve
             vec![all]
         });
     }
-    let borders = borders(&items, total);
+    let boundaries = boundaries(&items, total);
     let mut tasks: Vec<Vec<&[T]>> = Vec::new();
     let mut in_task = TASK_ITEMS;
     for slice in items.iter().flat_map(|items| items.chunks(TASK_ITEMS)) {
@@ -288,13 +289,13 @@ fn ordered<T: Item>(items: Vec<Vec<T>>, cancellation: Cancellation) -> Result<Ve
             .into_iter()
             .for_each(|task| task.push(slice));
     }
-    let distributed = mapped(tasks.len(), |task| distributed(&tasks[task], &borders));
+    let distributed = mapped(tasks.len(), |task| distributed(&tasks[task], &boundaries));
     drop(tasks);
     drop(items);
-    let mut parts = mapped(borders.len() + 1, |part| {
+    let mut parts = mapped(boundaries.len() + 1, |part| {
         let mut items = Vec::new();
         for (sorted, ends) in &distributed {
-            let start = part.checked_sub(1).map_or(0, |before| ends[before]);
+            let start = part.checked_sub(1).map_or(0, |previous| ends[previous]);
             items.extend_from_slice(&sorted[start as usize..ends[part] as usize]);
         }
         if !cancellation.is_requested() {
@@ -308,24 +309,24 @@ fn ordered<T: Item>(items: Vec<Vec<T>>, cancellation: Cancellation) -> Result<Ve
 }
 
 /// Returns the first groups of all parts but the first, estimated from a sample.
-fn borders<T: Item>(items: &[Vec<T>], total: usize) -> Vec<u64> {
+fn boundaries<T: Item>(items: &[Vec<T>], total: usize) -> Vec<u64> {
     const SAMPLES: usize = 8;
     let parts = (total / SORT_ITEMS).clamp(1, PARTS);
     let step = (total / (parts * SAMPLES)).max(1);
     let all = items.iter().flatten();
     let mut sample: Vec<u64> = all.step_by(step).map(Item::group).collect();
     sample.sort_unstable();
-    let mut borders: Vec<u64> = sample.into_iter().step_by(SAMPLES).skip(1).collect();
-    borders.dedup();
-    borders
+    let mut boundaries: Vec<u64> = sample.into_iter().step_by(SAMPLES).skip(1).collect();
+    boundaries.dedup();
+    boundaries
 }
 
 /// Orders the items of `task` by part only; also returns the end of each part.
-fn distributed<T: Item>(task: &[&[T]], borders: &[u64]) -> (Vec<T>, Vec<u32>) {
+fn distributed<T: Item>(task: &[&[T]], boundaries: &[u64]) -> (Vec<T>, Vec<u32>) {
     let all = || task.iter().copied().flatten();
-    let part_of = |item: &T| borders.partition_point(|border| *border <= item.group()) as u16;
+    let part_of = |item: &T| boundaries.partition_point(|first| *first <= item.group()) as u16;
     let parts: Vec<u16> = all().map(part_of).collect();
-    let mut ends = vec![0u32; borders.len() + 1];
+    let mut ends = vec![0u32; boundaries.len() + 1];
     for part in &parts {
         ends[usize::from(*part)] += 1;
     }
@@ -347,7 +348,7 @@ fn distributed<T: Item>(task: &[&[T]], borders: &[u64]) -> (Vec<T>, Vec<u32>) {
 
 /// Merges runs and frees their disk space.
 fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
-    let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::read_out).collect::<Result<_>>()?;
+    let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::drain).collect::<Result<_>>()?;
     let mut heads = BinaryHeap::new();
     for (index, reader) in readers.iter_mut().enumerate() {
         if let Some(item) = reader.next()? {
@@ -362,7 +363,7 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
             Some(next) => head.0 = (next.key(), index, next),
             None => drop(std::collections::binary_heap::PeekMut::pop(head)),
         }
-        let joined = current.as_mut().is_some_and(|kept| kept.join(&item));
+        let joined = current.as_mut().is_some_and(|last| last.join(&item));
         if !joined && let Some(done) = current.replace(item) {
             sink(&done)?;
         }
@@ -392,7 +393,7 @@ pub(crate) struct Sorted<T> {
 }
 
 impl<T> Sorted<T> {
-    pub(crate) fn of(sorted: Vec<T>) -> Self {
+    pub(crate) fn from_sorted(sorted: Vec<T>) -> Self {
         Self {
             memory: vec![sorted],
             run: None,
@@ -439,9 +440,9 @@ impl<T: Item> Sorted<T> {
         let run = self.run.as_ref();
         let mut reader = run.map(|run| run.read_from(0)).transpose()?;
         let mut memory = self.memory.into_iter().flatten();
-        let kept = (self.run, self._folder);
+        let file = (self.run, self._folder);
         Ok(std::iter::from_fn(move || {
-            let _keeps_the_file = &kept;
+            let _keeps_the_file = &file;
             match &mut reader {
                 Some(reader) => reader.next().transpose(),
                 None => memory.next().map(Ok),
@@ -449,8 +450,8 @@ impl<T: Item> Sorted<T> {
         }))
     }
 
-    /// Adds up all items with the same upper half of the key together, on all threads if they are in memory. `join` adds the
-    /// sum of later items to that of earlier ones.
+    /// Adds up all items, on all threads if they are in memory. Each call of `add` receives one group; `join` adds the
+    /// sum of later items to the sum of earlier ones.
     pub(crate) fn sum<A: Send>(
         &self,
         new: impl Fn() -> A + Sync,
@@ -465,8 +466,8 @@ impl<T: Item> Sorted<T> {
         let pieces: Vec<&[T]> = (self.memory.iter())
             .flat_map(|part| in_pieces(part))
             .collect();
-        let of_a_thread = pieces.len().div_ceil(rayon::current_num_threads());
-        let threads: Vec<&[&[T]]> = pieces.chunks(of_a_thread.max(1)).collect();
+        let per_thread = pieces.len().div_ceil(rayon::current_num_threads());
+        let threads: Vec<&[&[T]]> = pieces.chunks(per_thread.max(1)).collect();
         let sums = mapped(threads.len(), |thread| {
             let mut sum = new();
             let pieces = threads[thread].iter();

@@ -1,4 +1,4 @@
-//! A set of byte offsets in a page, which can be cleared in time proportional to its size.
+//! A set of byte offsets in a page that can be cleared in time proportional to its size.
 
 use super::shadow::PAGE_BYTES;
 
@@ -7,7 +7,7 @@ pub(crate) const WORDS: usize = PAGE_BYTES / 64;
 
 pub(crate) struct Bitmap {
     words: [u64; WORDS],
-    /// Bit *i* is set if word *i* may have bits set.
+    /// Bit *i* is set if word *i* is not zero.
     touched: u64,
 }
 
@@ -19,7 +19,7 @@ impl Bitmap {
         }
     }
 
-    /// Adds `start..start + len` and calls `fresh(word, bits)` for each word that has new bits.
+    /// Adds `start..start + len` and calls `fresh(word, bits)` for each word that gets new bits.
     #[inline]
     pub(crate) fn insert(&mut self, start: usize, len: usize, mut fresh: impl FnMut(usize, u64)) {
         for_each_word(start, len, |word, mask| {

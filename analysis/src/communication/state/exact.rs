@@ -1,5 +1,5 @@
-//! Communication by equal addresses (`--match exact-address`), as in the analysis of Rieber 2017: the unit
-//! is the address of an access, whatever its width.
+//! Communication by equal addresses (`--match exact-address`), as in the analysis of Rieber 2017: the unit is the
+//! address of an access, whatever its width.
 
 use super::host::Untraced;
 use super::shadow::{PAGE_BYTES, Tag};
@@ -16,7 +16,7 @@ pub enum Matching {
     /// A read communicates each byte that another entity wrote.
     #[default]
     Bytes,
-    /// A read communicates if its address equals that of another entity's write.
+    /// A read communicates if its address equals the address of another entity's write.
     ExactAddress,
 }
 
@@ -29,7 +29,7 @@ struct Cell {
 
 struct Writer {
     cta: u32,
-    /// Width of its widest write.
+    /// Width of this CTA's widest write.
     width: u32,
     counted: bool,
 }
@@ -59,7 +59,7 @@ impl ExactPage {
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
             self.read(view, untraced, base, records, out);
         }
-        let mut several: FxHashSet<u16> = FxHashSet::default();
+        let mut multiple: FxHashSet<u16> = FxHashSet::default();
         for record in records.iter().filter(|record| record.writes()) {
             let (at, width) = (record.offset() as u16, record.origin);
             let new = || Cell {
@@ -81,13 +81,13 @@ impl ExactPage {
                 }),
             }
             if cell.writers.len() > 1 {
-                several.insert(at);
+                multiple.insert(at);
             }
         }
-        for cell in several.iter().filter_map(|at| self.cells.get(at)) {
+        for cell in multiple.iter().filter_map(|at| self.cells.get(at)) {
             let width = cell.writers.iter().map(|writer| u64::from(writer.width));
             let width = width.max().unwrap_or(0);
-            out.sums.several_writers += width;
+            out.sums.multiple_writers += width;
             out.sums.racing += if cell.plain { width } else { 0 };
         }
     }
@@ -117,7 +117,7 @@ impl ExactPage {
         }
     }
 
-    /// Counts one read. `seen` holds the offsets and widths that the CTA has read.
+    /// Counts one read. `seen` contains the offsets and widths of the CTA's earlier reads.
     fn load(
         &mut self,
         view: &View<'_>,
@@ -131,7 +131,7 @@ impl ExactPage {
         let (address, receiver) = (base + u64::from(at), record.cta);
         let Some(cell) = self.cells.get_mut(&at) else {
             let mut wrote = untraced.parts(address, address.saturating_add(1));
-            let tag = wrote.next().map_or(Tag::NEVER, |(_, _, tag)| tag);
+            let tag = wrote.next().map_or(Tag::UNWRITTEN, |(_, _, tag)| tag);
             return out.count_untraced(tag, width);
         };
         let source = cell.launch;

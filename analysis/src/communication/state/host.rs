@@ -1,4 +1,4 @@
-//! Bytes last written by the host or opaque launches, for memory that no traced kernel has written yet.
+//! Bytes last written by the host or an opaque launch, used for memory that no traced kernel has written yet.
 
 use super::shadow::Tag;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ pub(crate) struct Untraced {
 
 impl Untraced {
     pub(crate) fn set(&mut self, start: u64, end: u64, tag: Tag) {
-        for (of, ranges) in [
+        for (writer, ranges) in [
             (Tag::HOST, &mut self.host),
             (Tag::UNKNOWN, &mut self.unknown),
         ] {
-            if of == tag {
+            if writer == tag {
                 ranges.insert(start, end);
             } else {
                 ranges.remove(start, end);

@@ -1,11 +1,11 @@
-//! Launches whose accesses, concentrated in a few pages, do not fit in memory. Their records are sorted on disk by page and
-//! CTA, and a large page's records are read again for each pass; only the page and one CTA's records are in memory.
+//! Launches with accesses that concentrate on a few pages and do not fit in memory. Their records are sorted on disk by
+//! page and CTA. The records of a large page are read again for each pass, one CTA at a time.
 
 use super::bitmap::Bitmap;
 use super::host::Untraced;
 use super::shadow::PAGE_BYTES;
-use super::shard::{Records, Scratch, Shard, fresh_page, never_read, parts_of, write};
-use super::unwritten::{but_for, never_in};
+use super::shard::{Records, Scratch, Shard, count_untraced_reads, fresh_page, parts_of, write};
+use super::unwritten::{outside, unwritten_in};
 use crate::communication::input::block::Gathered;
 use crate::communication::input::record::{Record, Survey};
 use crate::communication::output::detail::Touches;
@@ -16,7 +16,7 @@ use crate::error::Result;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A record with its position in the file.
+/// A record with its number among the shard's records in the launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Ordered {
     record: Record,
@@ -42,14 +42,14 @@ impl Item for Ordered {
     }
 }
 
-/// One page's records in `sorted`.
+/// The records of one page in `sorted`.
 struct PageRecords<'a> {
     sorted: &'a Sorted<Ordered>,
     range: Range<u64>,
 }
 
 impl PageRecords<'_> {
-    fn ctas(&self, mut sink: impl FnMut(&[Record]) -> Result<()>) -> Result<()> {
+    fn for_each_cta(&self, mut sink: impl FnMut(&[Record]) -> Result<()>) -> Result<()> {
         let mut records: Vec<Record> = Vec::new();
         self.sorted
             .part(self.range.clone(), |Ordered { record, .. }| {
@@ -73,9 +73,9 @@ impl Shard {
         view: &View,
         untraced: &Untraced,
         scratch: &mut Scratch,
-        of: &Records<'_>,
+        shard_records: &Records<'_>,
     ) -> Result<()> {
-        let sorted = ordered(view, of)?;
+        let sorted = ordered(view, shard_records)?;
         let mut pages: Vec<Range<u64>> = Vec::new();
         let (mut last, mut at) = (None, 0);
         sorted.each(|Ordered { record, .. }| {
@@ -88,18 +88,18 @@ impl Shard {
         })?;
         for range in pages {
             view.cancellation.check()?;
-            let is_large = range.end - range.start > of.most as u64 / 2;
+            let is_large = range.end - range.start > shard_records.max_records as u64 / 2;
             let sorted = &sorted;
             let page = PageRecords { sorted, range };
             if is_large {
                 self.large_page(view, untraced, scratch, &page)?;
             } else {
                 let mut records = Vec::new();
-                page.ctas(|more| {
+                page.for_each_cta(|more| {
                     records.extend_from_slice(more);
                     Ok(())
                 })?;
-                self.page(view, untraced, scratch, &records, &Survey::of(&records))?;
+                self.page(view, untraced, scratch, &records, &Survey::new(&records))?;
             }
         }
         Ok(())
@@ -114,7 +114,7 @@ impl Shard {
         records: &PageRecords<'_>,
     ) -> Result<()> {
         let (mut touches, mut number, mut has_phases) = (Touches::default(), 0, false);
-        records.ctas(|records| {
+        records.for_each_cta(|records| {
             number = records[0].page();
             records.iter().for_each(|record| touches.add(record));
             has_phases |= records.iter().any(|record| record.phase() > 0);
@@ -126,60 +126,61 @@ impl Shard {
         if details {
             self.touches(number, view.launch, &touches);
         }
-        let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
-        let only_read = if details { only } else { Some(None) };
+        let sole_allocation =
+            (view.regions).sole_allocation(base, base.saturating_add(PAGE_BYTES as u64));
+        let read_allocation = if details { sole_allocation } else { Some(None) };
         let mark = self.out.details.mark(&self.out.sums);
-        let unwritten = self.out.sums.unwritten();
+        let unwritten_before = self.out.sums.unwritten();
         let is_written = touches.writes();
-        let (before, never) = if !is_written && !self.pages.contains_key(&number) {
-            let parts = parts_of(untraced, base);
-            records.ctas(|records| {
-                never_read(view, &parts, records, only_read.is_none(), &mut self.out);
+        let (bytes_before, unwritten) = if !is_written && !self.pages.contains_key(&number) {
+            let (parts, is_shared) = (parts_of(untraced, base), read_allocation.is_none());
+            records.for_each_cta(|records| {
+                count_untraced_reads(view, &parts, records, is_shared, &mut self.out);
                 Ok(())
             })?;
-            (0, but_for(&parts))
+            (0, outside(&parts))
         } else {
-            let known = self.pages.get(&number).map_or(0, |page| page.bytes());
+            let bytes = self.pages.get(&number).map_or(0, |page| page.bytes());
             let page = (self.pages.entry(number))
                 .or_insert_with(|| fresh_page(untraced, base, &[], options));
             if is_written {
-                records.ctas(|records| {
+                records.for_each_cta(|records| {
                     scratch.writers.add(records, has_phases);
                     Ok(())
                 })?;
-                scratch.writers.carry_on();
+                scratch.writers.carry_forward();
             }
-            records.ctas(|records| {
-                scratch.read(view, page, base, (records, only_read), &mut self.out);
-                view.kept.take_many(&mut self.out)
+            records.for_each_cta(|records| {
+                scratch.read(view, page, base, (records, read_allocation), &mut self.out);
+                view.kept.take_if_full(&mut self.out)
             })?;
             scratch.writers.clear();
-            (known, never_in(page))
+            (bytes, unwritten_in(page))
         };
-        if details && self.out.sums.unwritten() > unwritten {
+        if details && self.out.sums.unwritten() > unwritten_before {
             let mut is_stored = false;
-            records.ctas(|records| {
+            records.for_each_cta(|records| {
                 is_stored |= scratch.search.stores(view, records);
                 Ok(())
             })?;
-            records.ctas(|records| {
-                scratch.search.cta(view, records, &never, is_stored);
+            records.for_each_cta(|records| {
+                scratch.search.cta(view, records, &unwritten, is_stored);
                 Ok(())
             })?;
             (scratch.search).end(is_stored, &mut self.out.details.unwritten);
         }
         if details {
-            if let Some(allocation) = only {
-                (self.out.details).in_array(allocation, view.kernel, &mark, &self.out.sums);
+            if let Some(allocation) = sole_allocation {
+                (self.out.details).attribute(allocation, view.kernel, &mark, &self.out.sums);
             }
-            records.ctas(|records| {
-                self.stores(view, records, only);
+            records.for_each_cta(|records| {
+                self.stores(view, records, sole_allocation);
                 Ok(())
             })?;
         }
         if is_written && let Some(page) = self.pages.get_mut(&number) {
             let mut plain = Bitmap::new();
-            records.ctas(|records| {
+            records.for_each_cta(|records| {
                 for record in records.iter().filter(|record| record.writes()) {
                     write(view, page, record);
                     if !record.reads() {
@@ -188,22 +189,22 @@ impl Shard {
                 }
                 Ok(())
             })?;
-            self.out.several_writers(view.launch, page, &plain);
+            self.out.count_multiple_writers(view.launch, page, &plain);
         }
         if let Some(page) = self.pages.get(&number) {
-            self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
+            self.bytes = (self.bytes + page.bytes()).saturating_sub(bytes_before);
         }
         Ok(())
     }
 }
 
-fn ordered(view: &View, of: &Records<'_>) -> Result<Sorted<Ordered>> {
-    let bytes = of.most * size_of::<Ordered>();
-    let folder = Arc::new(of.folder.another());
+fn ordered(view: &View, shard_records: &Records<'_>) -> Result<Sorted<Ordered>> {
+    let bytes = shard_records.max_records * size_of::<Ordered>();
+    let folder = Arc::new(shard_records.folder.sibling());
     let sorter = Sorter::new("records", bytes, folder, view.cancellation);
     let mut number = 0;
-    for block in of.blocks {
-        Gathered::parts(block, of, |records| {
+    for block in shard_records.blocks {
+        Gathered::pieces(block, shard_records, |records| {
             for part in records.chunks(1 << 12) {
                 let items = part.iter().zip(number..);
                 sorter.append(

@@ -1,4 +1,4 @@
-//! Bytes that each thread of the current CTA wrote in the current page in this launch.
+//! Bytes of the current page that each thread of the current CTA wrote in this launch.
 
 use super::bitmap::Bitmap;
 use super::shadow::PAGE_BYTES;
@@ -9,9 +9,9 @@ pub(crate) struct Local {
     written: Bitmap,
     /// First thread to write each byte in `written`.
     first: Box<[u32; PAGE_BYTES]>,
-    /// Bytes written by other threads, with the phase of the last write.
-    more: FxHashMap<(u16, u32), u16>,
-    /// Phase of the last write by the first thread.
+    /// Bytes written by other threads, with the phase of each thread's last write.
+    others: FxHashMap<(u16, u32), u16>,
+    /// Phase of the first thread's last write to each byte.
     phases: Box<[u16; PAGE_BYTES]>,
     has_phases: bool,
 }
@@ -21,7 +21,7 @@ impl Local {
         Self {
             written: Bitmap::new(),
             first: Box::new([0; PAGE_BYTES]),
-            more: FxHashMap::default(),
+            others: FxHashMap::default(),
             phases: Box::new([0; PAGE_BYTES]),
             has_phases: false,
         }
@@ -29,8 +29,8 @@ impl Local {
 
     pub(crate) fn clear(&mut self) {
         self.written.clear();
-        if !self.more.is_empty() {
-            self.more.clear();
+        if !self.others.is_empty() {
+            self.others.clear();
         }
         if self.has_phases {
             self.phases.fill(0);
@@ -43,7 +43,7 @@ impl Local {
         let (mut at, phase) = (record.offset(), record.phase());
         self.has_phases |= phase > 0;
         for thread in record.threads() {
-            let (first, more) = (&mut self.first, &mut self.more);
+            let (first, others) = (&mut self.first, &mut self.others);
             self.written.insert(at, width, |word, mut bits| {
                 while bits != 0 {
                     first[word * 64 + bits.trailing_zeros() as usize] = thread;
@@ -52,7 +52,7 @@ impl Local {
             });
             for byte in at..at + width {
                 if first[byte] != thread {
-                    more.insert((byte as u16, thread), phase);
+                    others.insert((byte as u16, thread), phase);
                 } else if phase > 0 {
                     self.phases[byte] = phase;
                 }
@@ -67,20 +67,20 @@ impl Local {
     pub(crate) fn wrote(&self, offset: usize, thread: u32) -> bool {
         self.written.count(offset, 1) == 1
             && (self.first[offset] == thread
-                || !self.more.is_empty() && self.more.contains_key(&(offset as u16, thread)))
+                || !self.others.is_empty() && self.others.contains_key(&(offset as u16, thread)))
     }
 
-    /// Returns whether a thread wrote a byte in this phase. Writes from later phases must not have been recorded yet.
+    /// Returns whether a thread wrote a byte in this phase. Writes in later phases must not have been recorded yet.
     pub(crate) fn wrote_in(&self, phase: u16, offset: usize, thread: u32) -> bool {
         let last = match self.first[offset] == thread {
             true => self.phases[offset],
-            false => (self.more.get(&(offset as u16, thread))).map_or(u16::MAX, |&phase| phase),
+            false => (self.others.get(&(offset as u16, thread))).map_or(u16::MAX, |&phase| phase),
         };
         self.written.count(offset, 1) == 1 && last == phase
     }
 
     #[inline]
-    pub(crate) fn any(&self, offset: usize, len: usize, thread: u32) -> bool {
+    pub(crate) fn wrote_any(&self, offset: usize, len: usize, thread: u32) -> bool {
         self.written.count(offset, len) != 0
             && (offset..offset + len).any(|byte| self.wrote(byte, thread))
     }

@@ -1,4 +1,4 @@
-//! Finds the writers of the bytes that an access reads, and counts them as `docs/metrics.md` defines.
+//! Finds the writers of the bytes that an access reads, and counts the bytes as `docs/metrics.md` defines.
 
 use super::bitmap::Bitmap;
 use super::local::Local;
@@ -6,7 +6,7 @@ use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::unwritten::lanes;
 use super::writers::Writers;
 use crate::communication::input::record::{Pattern, Record};
-use crate::communication::output::detail::{Regions, SiteFlowKey};
+use crate::communication::output::detail::{Regions, SiteFlowKey, SoleAllocation};
 use crate::communication::output::strides::Owner;
 use crate::communication::output::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
@@ -19,11 +19,11 @@ pub(crate) struct Seen {
     accesses: [Bitmap; 5],
     /// Offset and width of other accesses.
     odd: FxHashSet<(u16, u16)>,
-    /// Accesses counted for only some of their sources, because the thread itself wrote other bytes.
+    /// Accesses counted for only some of their sources, because the thread itself had written the other bytes.
     partial: FxHashSet<(u16, u16, Tag)>,
-    /// Last turn in which a single access read each cell. A turn handles one CTA's records in a page.
-    pub(crate) turns: Box<[u32; PAGE_BYTES]>,
-    pub(crate) turn: u32,
+    /// Latest generation in which a single access read each cell. A generation is one CTA's reads of a page.
+    pub(crate) generations: Box<[u32; PAGE_BYTES]>,
+    pub(crate) generation: u32,
 }
 
 impl Seen {
@@ -33,8 +33,8 @@ impl Seen {
             accesses: [const { Bitmap::new() }; 5],
             odd: FxHashSet::default(),
             partial: FxHashSet::default(),
-            turns: Box::new([0; PAGE_BYTES]),
-            turn: 0,
+            generations: Box::new([0; PAGE_BYTES]),
+            generation: 0,
         }
     }
 
@@ -64,7 +64,7 @@ impl Seen {
 
     /// Marks the accesses of `width` bytes that fill `at..at + len` and returns how many are new.
     #[inline]
-    fn accesses(&mut self, at: usize, len: usize, width: usize) -> u64 {
+    fn mark_accesses(&mut self, at: usize, len: usize, width: usize) -> u64 {
         match Self::class(at, width) {
             Some(class) => self.accesses[class].insert_counting(at >> class, len >> class),
             None => (at..at + len)
@@ -75,9 +75,6 @@ impl Seen {
     }
 }
 
-/// The allocation (if any) that a whole page belongs to; `None` if several share it.
-pub(crate) type Only = Option<Option<AllocationId>>;
-
 pub(crate) struct Reader<'a> {
     pub(crate) view: &'a View<'a>,
     pub(crate) page: &'a mut Page,
@@ -86,48 +83,53 @@ pub(crate) struct Reader<'a> {
     pub(crate) seen: &'a mut Seen,
     pub(crate) sources: &'a mut Vec<Tag>,
     pub(crate) out: &'a mut ShardOut,
-    pub(crate) only: Only,
+    pub(crate) sole_allocation: SoleAllocation,
     /// Instruction and allocation of the current record, if details are kept.
     pub(crate) place: Option<(SiteId, Option<AllocationId>)>,
-    /// The CTAs that store to the page in this launch, if multiple CTAs access it.
+    /// Threads that store to the page in this launch, if that can affect how its loads are counted.
     pub(crate) writers: Option<&'a Writers>,
 }
 
 impl Reader<'_> {
-    /// Counts a read; `local` holds the CTA's writes in this launch so far.
+    /// Counts a read; `local` contains the CTA's earlier writes in this launch.
     #[inline]
     pub(crate) fn read(&mut self, record: &Record, local: Option<&Local>) {
         if !self.out.options.details {
-            self.record_of(record, local);
+            self.count(record, local);
             return;
         }
-        let Some(allocation) = self.only else {
+        let Some(allocation) = self.sole_allocation else {
             return self.read_by_allocation(record, local);
         };
         self.detailed(record, local, allocation);
     }
 
-    /// Counts a read whose bytes are all attributed to `allocation`.
+    /// Counts a read and attributes all of its bytes to `allocation`.
     #[inline]
-    fn detailed(&mut self, record: &Record, local: Option<&Local>, of: Option<AllocationId>) {
-        self.set_place(record, of);
-        let within = self.record_of(record, local);
+    fn detailed(
+        &mut self,
+        record: &Record,
+        local: Option<&Local>,
+        allocation: Option<AllocationId>,
+    ) {
+        self.set_place(record, allocation);
+        let within = self.count(record, local);
         if let (true, Some((site, _))) = (within > 0, self.place) {
-            let key = (self.view.kernel, site, of);
+            let key = (self.view.kernel, site, allocation);
             self.out.details.within_launch(key, within);
         }
     }
 
     #[inline]
-    pub(crate) fn set_place(&mut self, record: &Record, of: Option<AllocationId>) {
+    pub(crate) fn set_place(&mut self, record: &Record, allocation: Option<AllocationId>) {
         if self.out.options.details {
-            self.place = self.view.site_of(record).map(|site| (site, of));
+            self.place = self.view.site_of(record).map(|site| (site, allocation));
         }
     }
 
-    /// Returns the loaded bytes that another CTA may have stored last in the launch.
+    /// Counts a read; returns how many of its bytes another CTA may have stored most recently in the launch.
     #[inline]
-    fn record_of(&mut self, record: &Record, local: Option<&Local>) -> u64 {
+    fn count(&mut self, record: &Record, local: Option<&Local>) -> u64 {
         let within =
             (self.writers).map_or(0, |writers| writers.loaded_from_other_ctas(record, local));
         match record.writes() {
@@ -156,9 +158,9 @@ impl Reader<'_> {
     fn unordered(&self, record: &Record, local: Option<&Local>, writers: &Writers) -> u64 {
         let bytes = lanes(record).flat_map(|(thread, at)| {
             (at..at + record.width()).filter(move |&byte| {
-                self.page.tag(byte) == Tag::NEVER
+                self.page.tag(byte) == Tag::UNWRITTEN
                     && !local.is_some_and(|local| local.wrote(byte, thread))
-                    && writers.is_of_another_thread(byte, record.cta, thread)
+                    && writers.has_other_writer(byte, record.cta, thread)
             })
         });
         bytes.count() as u64
@@ -169,11 +171,11 @@ impl Reader<'_> {
         by_allocation(self.view.regions, record, |allocation, part| {
             let mark = self.out.details.mark(&self.out.sums);
             self.detailed(part, local, allocation);
-            (self.out.details).in_array(allocation, self.view.kernel, &mark, &self.out.sums);
+            (self.out.details).attribute(allocation, self.view.kernel, &mark, &self.out.sums);
         });
     }
 
-    /// Counts a record none of whose threads has written its bytes in this launch.
+    /// Counts a record that reads no bytes written by its own threads in this launch.
     #[inline]
     fn record(&mut self, record: &Record) {
         let (at, width) = (record.offset(), record.width());
@@ -184,7 +186,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts a record some of whose threads may have written its bytes in this launch.
+    /// Counts a record that may read bytes written by its own threads in this launch.
     fn record_after_writes(&mut self, record: &Record, local: &Local) {
         let width = record.width();
         let step = match record.pattern() {
@@ -194,7 +196,7 @@ impl Reader<'_> {
         let piece = record.pattern() == Pattern::Piece;
         let mut at = record.offset();
         for thread in record.threads() {
-            if local.any(at, width, thread) || piece {
+            if local.wrote_any(at, width, thread) || piece {
                 let wide = piece.then_some(record.origin);
                 self.bytes(at, width, 1, wide, |byte| local.wrote(byte, thread));
             } else {
@@ -217,13 +219,14 @@ impl Reader<'_> {
             } else {
                 (segment_end - at) / width * width
             };
-            if tag.is_several() && self.page.is_one_cell(at, width) && self.seen.partial.is_empty()
-            {
-                let count = self.seen.accesses(at, width, width);
+            let (is_multiple, has_partial) =
+                (tag.has_multiple_writers(), !self.seen.partial.is_empty());
+            if is_multiple && !has_partial && self.page.is_one_cell(at, width) {
+                let count = self.seen.mark_accesses(at, width, width);
                 self.loads(at, width, width, count);
-                self.several(at, width, times, count, tag);
+                self.read_from_multiple(at, width, times, count, tag);
                 at += width;
-            } else if whole == 0 || tag.is_several() || !self.seen.partial.is_empty() {
+            } else if whole == 0 || is_multiple || has_partial {
                 self.bytes(at, width, times, None, |_| false);
                 at += width;
             } else {
@@ -233,7 +236,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts adjacent accesses whose bytes all have the same single writer.
+    /// Counts adjacent accesses to bytes that all have the same single writer.
     #[inline]
     fn uniform(&mut self, at: usize, len: usize, width: usize, times: u64, tag: Tag) {
         let volume = len as u64 * times;
@@ -245,19 +248,19 @@ impl Reader<'_> {
             Some(launch) => {
                 self.communicated(at, len, times, tag);
                 let bytes = self.fresh_bytes(at, len, launch, tag);
-                let count = self.seen.accesses(at, len, width);
+                let count = self.seen.mark_accesses(at, len, width);
                 self.loads(at, len, width, count);
                 self.out.received(self.cta, tag, bytes, count);
             }
         }
     }
 
-    /// Counts `times` reads of bytes whose last writer `tag` is another entity.
+    /// Counts `times` reads of bytes that another entity (`tag`) wrote last.
     #[inline]
     pub(crate) fn communicated(&mut self, at: usize, len: usize, times: u64, tag: Tag) {
         self.out.sums.communicated += len as u64 * times;
         if let (Some((reader, allocation)), Some(source_launch)) = (self.place, tag.launch()) {
-            // At least one of several writers is another CTA.
+            // If there are multiple writers, at least one of them is another CTA.
             let is_other_cta = tag.cta_number() != self.cta;
             for (len, writer) in self.page.writers(at, len) {
                 let key = SiteFlowKey {
@@ -271,7 +274,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Marks bytes whose single writer is another entity as read; returns how many this CTA had not read yet.
+    /// Marks bytes as read that only another entity (`tag`) wrote; returns how many this CTA had not read yet.
     #[inline]
     fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32, tag: Tag) -> u64 {
         let (page, out, base) = (&mut *self.page, &mut *self.out, self.base);
@@ -295,18 +298,18 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts a read of bytes of one cell that multiple CTAs wrote; adds `count` accesses for each of the CTAs.
-    fn several(&mut self, at: usize, len: usize, times: u64, count: u64, tag: Tag) {
+    /// Counts a read of bytes in one cell that multiple CTAs wrote, and `count` accesses for each of the CTAs.
+    fn read_from_multiple(&mut self, at: usize, len: usize, times: u64, count: u64, tag: Tag) {
         let mut bits = 0;
         self.seen.bytes.insert(at, len, |_, fresh| {
             bits = (fresh >> (at % 64)) as u8;
         });
-        self.several_fresh((at, len), times, (bits, count), tag);
+        self.read_fresh_from_multiple((at, len), times, (bits, count), tag);
     }
 
     /// Counts a read of bytes that multiple CTAs wrote; `bits` marks those that this CTA has not read yet.
     #[inline]
-    pub(crate) fn several_fresh(
+    pub(crate) fn read_fresh_from_multiple(
         &mut self,
         (at, len): (usize, usize),
         times: u64,
@@ -316,20 +319,21 @@ impl Reader<'_> {
         self.communicated(at, len, times, tag);
         let strides = self.out.options.strides;
         let start = if strides { self.page.start(at) } else { 0 };
-        let (Some((several, first_bit)), Some(launch)) = (self.page.several(at), tag.launch())
+        let (Some((entry, first_bit)), Some(launch)) =
+            (self.page.multiple_writers(at), tag.launch())
         else {
             return;
         };
         let bits = bits * first_bit;
         let own = match self.view.is_same_kernel(launch) {
-            true => (several.writers)
+            true => (entry.writers)
                 .binary_search_by_key(&self.cta, |writer| writer.cta)
                 .ok(),
             false => None,
         };
-        if bits & !several.all_counted != 0 {
+        if bits & !entry.all_counted != 0 {
             let (mut new, mut all) = (0, u8::MAX);
-            for (index, writer) in several.writers.iter_mut().enumerate() {
+            for (index, writer) in entry.writers.iter_mut().enumerate() {
                 if Some(index) != own {
                     let more = u64::from((bits & !writer.counted).count_ones());
                     new += more;
@@ -341,7 +345,7 @@ impl Reader<'_> {
                 }
                 all &= writer.counted;
             }
-            several.all_counted = all;
+            entry.all_counted = all;
             self.out.stored_by(launch, new);
         }
         let fresh = u64::from(bits.count_ones());
@@ -350,10 +354,10 @@ impl Reader<'_> {
         }
         if self.out.options.transfers {
             let amount = (fresh as u32, count as u32);
-            let writers = (&several.writers[..], own);
-            (self.out).received_from_several(self.cta, launch, writers, amount);
+            let writers = (&entry.writers[..], own);
+            (self.out).received_from_multiple(self.cta, launch, writers, amount);
         } else {
-            let others = several.writers.len() as u64 - u64::from(own.is_some());
+            let others = entry.writers.len() as u64 - u64::from(own.is_some());
             self.out.details.received_bytes += others * fresh;
             self.out
                 .received_from_launch(launch, others * fresh, others * count);
@@ -380,11 +384,11 @@ impl Reader<'_> {
             let tag = self.page.tag(byte);
             match tag.launch() {
                 None => self.out.count_untraced(tag, times),
-                Some(launch) if tag.is_several() => {
-                    self.several(byte, 1, times, 0, tag);
+                Some(launch) if tag.has_multiple_writers() => {
+                    self.read_from_multiple(byte, 1, times, 0, tag);
                     let own = self.view.is_same_kernel(launch).then_some(self.cta);
-                    if let Some((several, _)) = self.page.several(byte) {
-                        let others = several.writers.iter().map(|writer| writer.cta);
+                    if let Some((entry, _)) = self.page.multiple_writers(byte) {
+                        let others = entry.writers.iter().map(|writer| writer.cta);
                         let others = others.filter(|&cta| Some(cta) != own);
                         self.sources.extend(others.map(|cta| Tag::cta(launch, cta)));
                     }
@@ -419,12 +423,12 @@ impl Reader<'_> {
             return;
         }
         let key = |source| (at as u16, width as u16, source);
-        let before = if partial {
+        let is_known = if partial {
             self.seen.has_access(at, width)
         } else {
-            self.seen.accesses(at, width, width) == 0
+            self.seen.mark_accesses(at, width, width) == 0
         };
-        if before {
+        if is_known {
             return;
         }
         for index in 0..self.sources.len() {
@@ -441,7 +445,7 @@ impl Reader<'_> {
     }
 }
 
-/// Splits `record` into parts whose accesses all begin in one allocation, and passes each part to `sink`.
+/// Splits `record` so that all accesses of a part begin in the same allocation, and passes each part to `sink`.
 pub(crate) fn by_allocation(
     regions: &Regions,
     record: &Record,
@@ -465,7 +469,7 @@ pub(crate) fn by_allocation(
     sink(regions.at(rest.address), &rest);
 }
 
-/// Marks `bits` of word `word` in the page at `base`, whose single writer is `tag`, as read by another entity.
+/// Marks `bits` of word `word` in the page at `base`, bytes with the single writer `tag`, as read by another entity.
 #[inline]
 pub(crate) fn mark_read(
     page: &mut Page,

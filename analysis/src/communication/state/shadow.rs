@@ -19,13 +19,13 @@ pub(crate) fn page_of(address: u64) -> u64 {
 pub(crate) struct Tag(pub(crate) u64);
 
 impl Tag {
-    pub(crate) const NEVER: Tag = Tag(0);
+    pub(crate) const UNWRITTEN: Tag = Tag(0);
     pub(crate) const HOST: Tag = Tag(1);
     /// An opaque launch, or an earlier writer.
     pub(crate) const UNKNOWN: Tag = Tag(2);
-    /// Bit set instead of a CTA number if multiple CTAs wrote; the lower bits are an index into [`Page::several`]. CTA
-    /// numbers are smaller.
-    pub(crate) const SEVERAL: u32 = 1 << 31;
+    /// Bit that is set if multiple CTAs wrote; the lower bits are then an index into [`Page::multiple`] instead of a
+    /// CTA number. CTA numbers are smaller.
+    pub(crate) const MULTIPLE: u32 = 1 << 31;
 
     /// Returns the tag of CTA `cta` in the launch at position `launch`.
     #[inline]
@@ -33,9 +33,9 @@ impl Tag {
         Tag((u64::from(launch) + 1) << 32 | u64::from(cta))
     }
 
-    /// Returns the tag of multiple CTAs in launch `launch`, at `index` in [`Page::several`].
-    fn several(launch: u32, index: u16) -> Self {
-        Self::cta(launch, Self::SEVERAL | u32::from(index))
+    /// Returns the tag of multiple CTAs in launch `launch`, listed at `index` in [`Page::multiple`].
+    fn multiple(launch: u32, index: u16) -> Self {
+        Self::cta(launch, Self::MULTIPLE | u32::from(index))
     }
 
     /// Returns the position of the launch, if the writer is traced.
@@ -50,25 +50,25 @@ impl Tag {
     }
 
     #[inline]
-    pub(crate) fn is_several(self) -> bool {
-        self.0 as u32 & Self::SEVERAL != 0
+    pub(crate) fn has_multiple_writers(self) -> bool {
+        self.0 as u32 & Self::MULTIPLE != 0
     }
 
     #[inline]
     pub(crate) fn kind(self, is_one_cell: bool) -> usize {
-        let several = usize::from(self.is_several());
-        usize::from(self.0 >> 32 != 0) + several + (several & usize::from(!is_one_cell))
+        let multiple = usize::from(self.has_multiple_writers());
+        usize::from(self.0 >> 32 != 0) + multiple + (multiple & usize::from(!is_one_cell))
     }
 
     #[inline]
-    fn several_index(self) -> Option<usize> {
-        (self.is_several()).then_some((self.0 as u32 & !Self::SEVERAL) as usize)
+    fn writers_index(self) -> Option<usize> {
+        (self.has_multiple_writers()).then_some((self.0 as u32 & !Self::MULTIPLE) as usize)
     }
 }
 
 /// The two or more CTAs that wrote one cell in one launch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Several {
+pub(crate) struct MultipleWriters {
     /// Writers, in ascending order of CTA; usually two.
     pub(crate) writers: SmallVec<[Writer; 2]>,
     pub(crate) cell: u16,
@@ -79,7 +79,7 @@ pub(crate) struct Several {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Writer {
     pub(crate) cta: u32,
-    /// Bit *b* is set if another entity read byte *b* of the cell as written by this CTA.
+    /// Bit *b* is set if byte *b* of the cell has been counted as read from this CTA by another entity.
     pub(crate) counted: u8,
 }
 
@@ -90,13 +90,14 @@ pub(crate) struct Page {
     /// One bit for each byte with a single writer, set if another entity has read the byte since.
     pub(crate) counted: [u64; WORDS],
     /// Writers of the cells with multiple writers; an entry without writers is free.
-    pub(crate) several: Vec<Several>,
-    /// Free indices of `several`.
+    pub(crate) multiple: Vec<MultipleWriters>,
+    /// Indices of the free entries in `multiple`.
     pub(crate) free: Vec<u16>,
-    /// Offset of the store that wrote each cell; the largest one if multiple stores in a launch wrote the cell. Empty if not
-    /// needed.
+    /// Offset of the store that wrote each cell; the largest one if multiple stores in a launch wrote the cell. Empty
+    /// if not needed.
     pub(crate) starts: Vec<u16>,
-    /// Number of the instruction that wrote each cell; the largest one if several wrote it in a launch. Empty if not needed.
+    /// Number of the instruction that wrote each cell; the largest one if multiple instructions wrote the cell in a
+    /// launch. Empty if not needed.
     pub(crate) sites: Vec<u32>,
 }
 
@@ -108,17 +109,18 @@ pub(crate) struct PerCell {
 }
 
 impl Page {
-    /// Creates a page whose bytes all have `tag`, with one cell per word if `words`.
-    pub(crate) fn new(tag: Tag, words: bool, kept: PerCell) -> Self {
+    /// Creates a page with `tag` in all cells: one cell per word if `words`, otherwise one per byte.
+    pub(crate) fn new(tag: Tag, words: bool, per_cell: PerCell) -> Self {
         let shift = if words { 2 } else { 0 };
+        let cells = PAGE_BYTES >> shift;
         Self {
-            cells: vec![tag; PAGE_BYTES >> shift],
+            cells: vec![tag; cells],
             shift,
             counted: [0; WORDS],
-            several: Vec::new(),
+            multiple: Vec::new(),
             free: Vec::new(),
-            starts: vec![0; if kept.starts { PAGE_BYTES >> shift } else { 0 }],
-            sites: vec![0; if kept.sites { PAGE_BYTES >> shift } else { 0 }],
+            starts: vec![0; if per_cell.starts { cells } else { 0 }],
+            sites: vec![0; if per_cell.sites { cells } else { 0 }],
         }
     }
 
@@ -128,8 +130,8 @@ impl Page {
         u64::from(self.starts[offset >> self.shift])
     }
 
-    /// Splits `at..at + len` where the instruction that wrote the bytes changes; returns the length and the instruction of each
-    /// part. The page must keep `sites`.
+    /// Splits `at..at + len` where the instruction that wrote the bytes changes; returns the length and the instruction
+    /// of each part. The page must keep `sites`.
     #[inline]
     pub(crate) fn writers(&self, at: usize, len: usize) -> impl Iterator<Item = (usize, SiteId)> {
         let (shift, mut at, end) = (self.shift, at, at + len);
@@ -154,9 +156,9 @@ impl Page {
         self.cells[offset >> self.shift]
     }
 
-    /// Returns the last writer of all bytes of an access that fills whole cells, or `None` if they differ.
+    /// Returns the last writer of all bytes of an access that fills whole cells, or `None` if there is more than one.
     #[inline]
-    pub(crate) fn only_tag(&self, offset: usize, len: usize) -> Option<Tag> {
+    pub(crate) fn common_tag(&self, offset: usize, len: usize) -> Option<Tag> {
         let cells = &self.cells[offset >> self.shift..(offset + len) >> self.shift];
         let (&first, rest) = cells.split_first()?;
         rest.iter().all(|&tag| tag == first).then_some(first)
@@ -167,10 +169,10 @@ impl Page {
             + self.cells.len() * 8
             + self.starts.len() * 2
             + self.sites.len() * 4
-            + self.several.len() * 40
+            + self.multiple.len() * 40
     }
 
-    /// Returns the first offset after `offset` whose last writer differs from that at `offset`, at most `end`.
+    /// Returns the first offset after `offset` with a last writer other than the one at `offset`; at most `end`.
     #[inline]
     pub(crate) fn segment_end(&self, offset: usize, end: usize) -> usize {
         let first = offset >> self.shift;
@@ -182,31 +184,32 @@ impl Page {
         }
     }
 
-    /// Returns the writers of the cell at `offset`, and the byte's bit in [`Writer::counted`].
+    /// Returns the writers of the cell at `offset` if there is more than one, and the byte's bit in
+    /// [`Writer::counted`].
     #[inline]
-    pub(crate) fn several(&mut self, offset: usize) -> Option<(&mut Several, u8)> {
+    pub(crate) fn multiple_writers(&mut self, offset: usize) -> Option<(&mut MultipleWriters, u8)> {
         let bit = 1 << (offset & ((1 << self.shift) - 1));
-        let index = self.cells[offset >> self.shift].several_index()?;
-        self.several.get_mut(index).map(|several| (several, bit))
+        let index = self.cells[offset >> self.shift].writers_index()?;
+        self.multiple.get_mut(index).map(|entry| (entry, bit))
     }
 
     /// Returns the index of an entry for the writers of `cell`.
     fn take_entry(&mut self, cell: usize) -> u16 {
         let index = self.free.pop().unwrap_or_else(|| {
             // There is at most one entry per cell.
-            self.several.push(Several::default());
-            (self.several.len() - 1) as u16
+            self.multiple.push(MultipleWriters::default());
+            (self.multiple.len() - 1) as u16
         });
-        let several = &mut self.several[usize::from(index)];
-        (several.cell, several.all_counted) = (cell as u16, 0);
+        let entry = &mut self.multiple[usize::from(index)];
+        (entry.cell, entry.all_counted) = (cell as u16, 0);
         index
     }
 
     /// Frees the entry of `old`, the replaced tag of a cell.
     #[inline]
     fn free_entry(&mut self, old: Tag) {
-        if let Some(index) = old.several_index() {
-            self.several[index].writers.clear();
+        if let Some(index) = old.writers_index() {
+            self.multiple[index].writers.clear();
             self.free.push(index as u16);
         }
     }
@@ -216,7 +219,8 @@ impl Page {
         offset >> self.shift == (offset + len - 1) >> self.shift
     }
 
-    /// Marks `bits` of word `word`, bytes with single writers, as read by another entity; returns those that were unmarked.
+    /// Marks `bits` of word `word`, bytes with single writers, as read by another entity; returns those that were
+    /// unmarked.
     #[inline]
     pub(crate) fn count_read(&mut self, word: usize, bits: u64) -> u64 {
         let new = bits & !self.counted[word];
@@ -241,32 +245,32 @@ impl Page {
         let sites = self.sites.iter();
         self.sites = (sites.flat_map(|&site| std::iter::repeat_n(site, bytes))).collect();
         self.shift = 0;
-        let wide = std::mem::take(&mut self.several);
+        let entries = std::mem::take(&mut self.multiple);
         self.free.clear();
-        for several in wide.iter().filter(|several| !several.writers.is_empty()) {
+        for entry in entries.iter().filter(|entry| !entry.writers.is_empty()) {
             for byte in 0..bytes {
-                let cell = usize::from(several.cell) << shift | byte;
+                let cell = usize::from(entry.cell) << shift | byte;
                 let launch = self.cells[cell].launch().unwrap_or_default();
                 let index = self.take_entry(cell);
-                self.cells[cell] = Tag::several(launch, index);
-                let part = &mut self.several[usize::from(index)];
-                (part.writers).extend(several.writers.iter().map(|writer| Writer {
+                self.cells[cell] = Tag::multiple(launch, index);
+                let part = &mut self.multiple[usize::from(index)];
+                (part.writers).extend(entry.writers.iter().map(|writer| Writer {
                     cta: writer.cta,
                     counted: writer.counted >> byte & 1,
                 }));
-                part.all_counted = several.all_counted >> byte & 1;
+                part.all_counted = entry.all_counted >> byte & 1;
             }
         }
     }
 
-    /// Sets the last writer of a range to `tag`, which must not be a traced kernel's.
+    /// Sets the last writer of a range to `tag`, which must not be the tag of a CTA.
     pub(crate) fn set(&mut self, offset: usize, len: usize, tag: Tag) {
         if len == 0 {
             return;
         }
         self.fit(offset, len);
         let cells = offset >> self.shift..(offset + len) >> self.shift;
-        if self.has_several() {
+        if self.has_multiple_writers() {
             for cell in cells.clone() {
                 self.free_entry(self.cells[cell]);
             }
@@ -275,8 +279,8 @@ impl Page {
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
-    /// Writes a range with `width`-byte stores by CTA `cta` at instruction `site` in launch `launch`. The CTAs of a launch must
-    /// write in ascending order.
+    /// Records `width`-byte stores to a range by CTA `cta` at instruction `site` in launch `launch`. The CTAs of a
+    /// launch must write in ascending order.
     #[inline]
     pub(crate) fn write(
         &mut self,
@@ -295,8 +299,8 @@ impl Page {
             let cells = offset >> self.shift..(offset + len) >> self.shift;
             let sites = &mut self.sites[cells.clone()];
             for (old, tag) in sites.iter_mut().zip(&self.cells[cells]) {
-                let again = tag.launch() == Some(launch);
-                *old = site.0.max(if again { *old } else { 0 });
+                let is_same_launch = tag.launch() == Some(launch);
+                *old = site.0.max(if is_same_launch { *old } else { 0 });
             }
         }
         let tag = Tag::cta(launch, cta);
@@ -321,43 +325,43 @@ impl Page {
             let cells = start >> self.shift..(start + width) >> self.shift;
             let starts = &mut self.starts[cells.clone()];
             for (old, tag) in starts.iter_mut().zip(&self.cells[cells]) {
-                let again = tag.launch() == Some(launch);
-                *old = (start as u16).max(if again { *old } else { 0 });
+                let is_same_launch = tag.launch() == Some(launch);
+                *old = (start as u16).max(if is_same_launch { *old } else { 0 });
             }
         }
     }
 
     #[cold]
     fn write_again(&mut self, cell: usize, old: Tag, launch: u32, cta: u32) {
-        let index = old.several_index().unwrap_or_else(|| {
+        let index = old.writers_index().unwrap_or_else(|| {
             let index = self.take_entry(cell);
-            self.cells[cell] = Tag::several(launch, index);
+            self.cells[cell] = Tag::multiple(launch, index);
             let first = Writer {
                 cta: old.cta_number(),
                 counted: 0,
             };
-            self.several[usize::from(index)].writers.push(first);
+            self.multiple[usize::from(index)].writers.push(first);
             usize::from(index)
         });
-        let several = &mut self.several[index];
-        if several.writers.last().is_none_or(|last| last.cta != cta) {
-            several.writers.push(Writer { cta, counted: 0 });
+        let entry = &mut self.multiple[index];
+        if entry.writers.last().is_none_or(|last| last.cta != cta) {
+            entry.writers.push(Writer { cta, counted: 0 });
         }
     }
 
     #[inline]
-    pub(crate) fn has_several(&self) -> bool {
-        self.several.len() > self.free.len()
+    pub(crate) fn has_multiple_writers(&self) -> bool {
+        self.multiple.len() > self.free.len()
     }
 
     /// Returns the byte ranges (offset, length) that multiple CTAs wrote in launch `launch`.
-    pub(crate) fn written_by_several(
+    pub(crate) fn written_by_multiple(
         &self,
         launch: u32,
     ) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.several.iter().filter_map(move |several| {
-            let cell = usize::from(several.cell);
-            (!several.writers.is_empty() && self.cells[cell].launch() == Some(launch))
+        self.multiple.iter().filter_map(move |entry| {
+            let cell = usize::from(entry.cell);
+            (!entry.writers.is_empty() && self.cells[cell].launch() == Some(launch))
                 .then_some((cell << self.shift, 1 << self.shift))
         })
     }

@@ -4,14 +4,14 @@ use super::bitmap::Bitmap;
 use super::exact::ExactPage;
 use super::host::Untraced;
 use super::local::Local;
-use super::reader::{Only, Reader, Seen, by_allocation};
+use super::reader::{Reader, Seen, by_allocation};
 use super::shadow::{PAGE_BYTES, Page, PerCell, Tag, page_of};
-use super::unwritten::{Search, but_for, never_in};
+use super::unwritten::{Search, outside, unwritten_in};
 use super::writers::Writers;
 use crate::communication::engine::Options;
 use crate::communication::input::block::{Block, Gathered};
 use crate::communication::input::record::{CtaOrder, Pattern, Record, Survey};
-use crate::communication::output::detail::{Touched, Touches};
+use crate::communication::output::detail::{SoleAllocation, Touched, Touches};
 use crate::communication::output::sums::{ShardOut, View};
 use crate::communication::spill::file::{self, SpillFile, SpillFolder};
 use crate::communication::spill::shadow_file;
@@ -37,10 +37,10 @@ pub(crate) struct Shard {
     pub(crate) out: ShardOut,
 }
 
-/// A call of the host that concerns `start..end`.
+/// A host call that changes or copies `start..end`.
 pub(crate) struct Pending {
     /// Position of the next launch.
-    pub(crate) before: u32,
+    pub(crate) next_launch: u32,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) event: Event,
@@ -48,9 +48,9 @@ pub(crate) struct Pending {
 
 #[derive(Clone)]
 pub(crate) enum Event {
-    /// Memory was written, allocated or freed: its last writer.
+    /// Memory was written, allocated or freed, and this is now its last writer.
     Written(Tag),
-    /// The host copied the bytes. Set to true if a kernel had written any of them.
+    /// The host copied the bytes; the flag is set to true if a kernel had written any of them.
     Copied(Arc<AtomicBool>),
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Records<'a> {
     pub(crate) shard: usize,
     pub(crate) file: Option<&'a SpillFile>,
     /// Maximum number of records held in memory at once.
-    pub(crate) most: usize,
+    pub(crate) max_records: usize,
     pub(crate) folder: &'a SpillFolder,
 }
 
@@ -161,7 +161,7 @@ impl Shard {
 
     /// Applies the events before the launch at `position`, unless the pages are on disk.
     pub(crate) fn catch_up(&mut self, position: u32) {
-        let is_later = |event: &Pending| event.before > position;
+        let is_later = |event: &Pending| event.next_launch > position;
         if self.on_disk != (0, 0) || self.pending.first().is_none_or(is_later) {
             return;
         }
@@ -174,7 +174,7 @@ impl Shard {
             match event {
                 Event::Written(tag) => self.written(start, end, tag),
                 Event::Copied(written) => {
-                    if !written.load(Ordering::Relaxed) && !self.nothing_wrote(start, end) {
+                    if !written.load(Ordering::Relaxed) && !self.is_unwritten(start, end) {
                         written.store(true, Ordering::Relaxed);
                     }
                 }
@@ -183,14 +183,14 @@ impl Shard {
         self.pending = events;
     }
 
-    /// Returns true if an answer about a copy is still missing.
+    /// Returns whether any copy has not been checked yet.
     pub(crate) fn has_pending_queries(&self) -> bool {
         let mut events = self.pending.iter();
         events.any(|event| matches!(event.event, Event::Copied(_)))
     }
 
     /// Returns the pages in memory that overlap `start..end`.
-    fn met(&self, start: u64, end: u64) -> FxHashSet<u64> {
+    fn overlapping_pages(&self, start: u64, end: u64) -> FxHashSet<u64> {
         let first = page_of(start);
         if first == page_of(end - 1) {
             return FxHashSet::from_iter([first]);
@@ -204,18 +204,18 @@ impl Shard {
 
     /// Sets the last writer of `start..end` in the pages that exist.
     fn written(&mut self, start: u64, end: u64, tag: Tag) {
-        for number in self.met(start, end) {
+        for number in self.overlapping_pages(start, end) {
             let (offset, len) = part(number, start, end);
             if let Some(page) = self.exact.get_mut(&number) {
                 page.forget(offset, len);
             }
-            if tag == Tag::NEVER
+            if tag == Tag::UNWRITTEN
                 && let Some(touched) = self.touched.get_mut(&number)
             {
                 touched.forget(offset, len);
             }
             if len == PAGE_BYTES {
-                // `Untraced` holds the writers of memory without a page.
+                // `Untraced` contains the writers of memory without a page.
                 if let Some(page) = self.pages.remove(&number) {
                     self.bytes = self.bytes.saturating_sub(page.bytes());
                 }
@@ -225,12 +225,13 @@ impl Shard {
         }
     }
 
-    /// Returns whether no kernel has written the part of `start..end` in these pages.
-    fn nothing_wrote(&self, start: u64, end: u64) -> bool {
-        self.met(start, end).iter().all(|&number| {
+    /// Returns whether all bytes of `start..end` that are in the pages in memory are unwritten.
+    fn is_unwritten(&self, start: u64, end: u64) -> bool {
+        self.overlapping_pages(start, end).iter().all(|&number| {
             let (offset, len) = part(number, start, end);
-            let written = |page: &Page| (offset..offset + len).any(|at| page.tag(at) != Tag::NEVER);
-            !self.pages.get(&number).is_some_and(written)
+            let unwritten =
+                |page: &Page| (offset..offset + len).all(|at| page.tag(at) == Tag::UNWRITTEN);
+            self.pages.get(&number).is_none_or(unwritten)
         })
     }
 
@@ -239,17 +240,18 @@ impl Shard {
         view: &View,
         untraced: &Untraced,
         scratch: &mut Scratch,
-        of: &Records<'_>,
+        shard_records: &Records<'_>,
     ) -> Result<()> {
         self.out.launch = view.launch;
-        let count: usize = of.blocks.iter().map(|block| block.count(of.shard)).sum();
-        if count > of.most && !self.out.options.matches_addresses() {
-            self.large_launch(view, untraced, scratch, of)?;
+        let blocks = shard_records.blocks.iter();
+        let count: usize = blocks.map(|block| block.count(shard_records.shard)).sum();
+        if count > shard_records.max_records && !self.out.options.matches_addresses() {
+            self.large_launch(view, untraced, scratch, shard_records)?;
             self.out.end_launch();
             return Ok(());
         }
         let mut gathered = std::mem::take(&mut scratch.gathered);
-        gathered.pages(of, |records, survey| {
+        gathered.pages(shard_records, |records, survey| {
             view.cancellation.check()?;
             if survey.has_phases || !survey.by_cta {
                 scratch.by_cta.sort(records, survey.has_phases);
@@ -275,7 +277,7 @@ impl Shard {
         if self.out.options.matches_addresses() {
             let page = self.exact.entry(number).or_default();
             page.launch(view, untraced, base, records, &mut self.out);
-            return view.kept.take_many(&mut self.out);
+            return view.kept.take_if_full(&mut self.out);
         }
         if !self.out.options.details {
             return self.accesses(view, untraced, scratch, (records, survey), Some(None));
@@ -283,31 +285,37 @@ impl Shard {
         let mut touches = Touches::default();
         records.iter().for_each(|record| touches.add(record));
         self.touches(number, view.launch, &touches);
-        let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
+        let end = base.saturating_add(PAGE_BYTES as u64);
+        let sole_allocation = view.regions.sole_allocation(base, end);
         let mark = self.out.details.mark(&self.out.sums);
-        self.accesses(view, untraced, scratch, (records, survey), only)?;
+        self.accesses(view, untraced, scratch, (records, survey), sole_allocation)?;
         let details = &mut self.out.details;
-        if let Some(allocation) = only {
-            details.in_array(allocation, view.kernel, &mark, &self.out.sums);
+        if let Some(allocation) = sole_allocation {
+            details.attribute(allocation, view.kernel, &mark, &self.out.sums);
         }
         if survey.writes {
-            self.stores(view, records, only);
+            self.stores(view, records, sole_allocation);
         }
         Ok(())
     }
 
-    pub(crate) fn touches(&mut self, number: u64, launch: u32, by: &Touches) {
+    pub(crate) fn touches(&mut self, number: u64, launch: u32, touches: &Touches) {
         let touched = self.touched.entry(number).or_insert_with(|| {
             self.bytes += Touched::BYTES;
             Touched::new()
         });
-        touched.launch(launch, by, &mut self.out.details.footprint);
+        touched.launch(launch, touches, &mut self.out.details.footprint);
     }
 
-    pub(crate) fn stores(&mut self, view: &View, records: &[Record], only: Only) {
+    pub(crate) fn stores(
+        &mut self,
+        view: &View,
+        records: &[Record],
+        sole_allocation: SoleAllocation,
+    ) {
         let details = &mut self.out.details;
         for record in records.iter().filter(|record| record.writes()) {
-            match only {
+            match sole_allocation {
                 Some(allocation) => details.stores(allocation, view.kernel, record),
                 None => by_allocation(view.regions, record, |allocation, part| {
                     details.stores(allocation, view.kernel, part);
@@ -316,68 +324,67 @@ impl Shard {
         }
     }
 
-    /// Analyses all records in one page; `only` is the allocation that the page belongs to. If there are several, each read is
-    /// attributed to its allocation.
+    /// Analyses all records in one page. Without a `sole_allocation`, each read is attributed to its own allocation.
     fn accesses(
         &mut self,
         view: &View,
         untraced: &Untraced,
         scratch: &mut Scratch,
         (records, survey): (&[Record], &Survey),
-        only: Only,
+        sole_allocation: SoleAllocation,
     ) -> Result<()> {
-        let is_shared = only.is_none();
+        let is_shared = sole_allocation.is_none();
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
         let writes = survey.writes;
-        let unwritten = self.out.sums.unwritten();
+        let unwritten_before = self.out.sums.unwritten();
         if !writes && !self.pages.contains_key(&number) {
             let parts = parts_of(untraced, base);
-            never_read(view, &parts, records, is_shared, &mut self.out);
-            if self.out.options.details && self.out.sums.unwritten() > unwritten {
+            count_untraced_reads(view, &parts, records, is_shared, &mut self.out);
+            if self.out.options.details && self.out.sums.unwritten() > unwritten_before {
                 let found = &mut self.out.details.unwritten;
-                (scratch.search).page(view, records, &but_for(&parts), found);
+                (scratch.search).page(view, records, &outside(&parts), found);
             }
             return Ok(());
         }
         let options = self.out.options;
-        let mut before = 0;
+        let mut bytes_before = 0;
         let page = match self.pages.entry(number) {
             Entry::Occupied(entry) => {
-                before = entry.get().bytes();
+                bytes_before = entry.get().bytes();
                 entry.into_mut()
             }
             Entry::Vacant(entry) => entry.insert(fresh_page(untraced, base, records, options)),
         };
         if survey.reads && writes {
-            let is_of_one_cta = records.first().map(|it| it.cta) == records.last().map(|it| it.cta);
-            if !is_of_one_cta || page.cells.contains(&Tag::NEVER) {
+            let is_one_cta = records.first().map(|it| it.cta) == records.last().map(|it| it.cta);
+            if !is_one_cta || page.cells.contains(&Tag::UNWRITTEN) {
                 scratch.writers.add(records, survey.has_phases);
-                scratch.writers.carry_on();
+                scratch.writers.carry_forward();
             }
         }
         let single = survey.single_width(page.shift);
         if let (false, false, Some(width)) = (is_shared, writes, single) {
-            let of = (records[0].cta, only);
-            let mut reader = (scratch.marks).reader(view, (page, base), of, None, &mut self.out);
+            let reads = (records[0].cta, sole_allocation);
+            let mut reader = (scratch.marks).reader(view, (page, base), reads, None, &mut self.out);
             reader.singles(records, width)?;
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
                 view.cancellation.check()?;
-                scratch.read(view, page, base, (records, only), &mut self.out);
-                view.kept.take_many(&mut self.out)?;
+                scratch.read(view, page, base, (records, sole_allocation), &mut self.out);
+                view.kept.take_if_full(&mut self.out)?;
             }
             scratch.writers.clear();
         }
-        if self.out.options.details && self.out.sums.unwritten() > unwritten {
+        if self.out.options.details && self.out.sums.unwritten() > unwritten_before {
             let found = &mut self.out.details.unwritten;
-            (scratch.search).page(view, records, &never_in(page), found);
+            (scratch.search).page(view, records, &unwritten_in(page), found);
         }
         if writes {
             scratch.write(view, page, records, &mut self.out);
         }
-        self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
-        view.kept.take_many(&mut self.out)
+        self.bytes = (self.bytes + page.bytes()).saturating_sub(bytes_before);
+        view.kept.take_if_full(&mut self.out)
     }
 }
 
@@ -386,7 +393,7 @@ impl Marks {
         &'a mut self,
         view: &'a View,
         (page, base): (&'a mut Page, u64),
-        (cta, only): (u32, Only),
+        (cta, sole_allocation): (u32, SoleAllocation),
         writers: Option<&'a Writers>,
         out: &'a mut ShardOut,
     ) -> Reader<'a> {
@@ -398,7 +405,7 @@ impl Marks {
             seen: &mut self.seen,
             sources: &mut self.sources,
             out,
-            only,
+            sole_allocation,
             place: None,
             writers,
         }
@@ -411,7 +418,7 @@ impl Scratch {
         view: &View,
         page: &mut Page,
         base: u64,
-        (records, only): (&[Record], Only),
+        (records, sole_allocation): (&[Record], SoleAllocation),
         out: &mut ShardOut,
     ) {
         let Some(last_read) = records.iter().rposition(Record::reads) else {
@@ -420,9 +427,9 @@ impl Scratch {
         let records = &records[..=last_read];
         let first_write = records.iter().position(Record::writes);
         let (before, after) = records.split_at(first_write.unwrap_or(records.len()));
-        let of = (records[0].cta, only);
-        let writers = self.writers.any();
-        let mut reader = (self.marks).reader(view, (page, base), of, writers, out);
+        let reads = (records[0].cta, sole_allocation);
+        let writers = self.writers.if_any();
+        let mut reader = (self.marks).reader(view, (page, base), reads, writers, out);
         for record in before {
             reader.read(record, None);
         }
@@ -443,14 +450,14 @@ impl Scratch {
         for record in records.iter().filter(|record| record.writes()) {
             write(view, page, record);
         }
-        if !page.has_several() {
+        if !page.has_multiple_writers() {
             return;
         }
         let stores = records.iter().filter(|record| record.writes());
         for store in stores.filter(|record| !record.reads()) {
             (self.plain).insert(store.offset(), store.extent(), |_, _| {});
         }
-        out.several_writers(view.launch, page, &self.plain);
+        out.count_multiple_writers(view.launch, page, &self.plain);
         self.plain.clear();
     }
 }
@@ -472,7 +479,7 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
 /// Offset in a page, length and writer.
 pub(crate) type Part = (usize, usize, Tag);
 
-/// Creates a page with its non-kernel writes, before `records` write to it.
+/// Creates the page at `base` with its untraced writers, as it is before `records` write to it.
 pub(crate) fn fresh_page(
     untraced: &Untraced,
     base: u64,
@@ -487,7 +494,7 @@ pub(crate) fn fresh_page(
             aligned(record.offset(), record.extent() | width)
         });
     let mut page = Page::new(
-        Tag::NEVER,
+        Tag::UNWRITTEN,
         words,
         PerCell {
             starts: options.strides,
@@ -508,7 +515,7 @@ pub(crate) fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
 }
 
 /// Counts the reads of a page that no kernel has written. If `is_shared`, each is attributed to its allocation.
-pub(crate) fn never_read(
+pub(crate) fn count_untraced_reads(
     view: &View,
     parts: &[Part],
     records: &[Record],
@@ -517,19 +524,19 @@ pub(crate) fn never_read(
 ) {
     for record in records {
         if !is_shared {
-            unwritten(parts, record, out);
+            count_untraced_read(parts, record, out);
             continue;
         }
         by_allocation(view.regions, record, |allocation, part| {
             let mark = out.details.mark(&out.sums);
-            unwritten(parts, part, out);
-            (out.details).in_array(allocation, view.kernel, &mark, &out.sums);
+            count_untraced_read(parts, part, out);
+            (out.details).attribute(allocation, view.kernel, &mark, &out.sums);
         });
     }
 }
 
-/// Counts a read of a page that no kernel has written; `parts` are the parts with other writers.
-fn unwritten(parts: &[Part], record: &Record, out: &mut ShardOut) {
+/// Counts a read of a page that no kernel has written; `parts` are the parts with untraced writers.
+fn count_untraced_read(parts: &[Part], record: &Record, out: &mut ShardOut) {
     let times = match record.pattern() {
         Pattern::Contiguous | Pattern::Piece => 1,
         Pattern::Same => record.lanes() as u64,
@@ -541,5 +548,5 @@ fn unwritten(parts: &[Part], record: &Record, out: &mut ShardOut) {
         out.count_untraced(tag, bytes as u64 * times);
         rest -= bytes;
     }
-    out.count_untraced(Tag::NEVER, rest as u64 * times);
+    out.count_untraced(Tag::UNWRITTEN, rest as u64 * times);
 }

@@ -1,4 +1,4 @@
-//! All shards, which analyse launch after launch without waiting for each other.
+//! All shards. Each analyses one launch after another without waiting for the other shards.
 
 use super::host::Untraced;
 use super::shadow::{PAGE_BYTES, page_of};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Cancellation;
 
-/// Number of events at which a shard applies them, even if no launch accesses its pages.
+/// Number of pending events at which a shard applies them even if no launch accesses its pages.
 const MAX_PENDING_EVENTS: usize = 256;
 
 pub(crate) struct Shards {
@@ -29,7 +29,7 @@ pub(crate) struct Shards {
     folder: Arc<SpillFolder>,
 }
 
-/// A launch, and the host's calls before it.
+/// A launch, with the state of memory that the host's calls before it set up.
 pub(crate) struct LaunchContext {
     /// Position among all launches.
     pub(crate) position: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Program<'a> {
     pub(crate) cancellation: Cancellation,
 }
 
-/// Sums of a launch and, separately, the parts of accesses that cross page boundaries.
+/// Sums of a launch and, separately, the sources of accesses across page boundaries.
 pub(crate) type LaunchResult = (LaunchPart, Vec<WideSource>);
 
 impl Shards {
@@ -60,29 +60,29 @@ impl Shards {
         }
     }
 
-    /// Adds an event in `start..end`, which must not be empty, before the launch at position `before`. `is_idle` means
-    /// that all earlier launches have been analysed.
+    /// Adds an event in `start..end`, which must not be empty, before the launch at position `next_launch`. `is_idle`
+    /// means that all earlier launches have been analysed.
     pub(crate) fn add(
         &mut self,
         (start, end): (u64, u64),
         event: &Event,
-        before: u32,
+        next_launch: u32,
         is_idle: bool,
     ) {
         let add = |shard: &mut Shard, start, end| {
-            // A page that is created later learns of the event from `Untraced`.
+            // A page that is created later gets its writers from `Untraced`.
             if is_idle && shard.pages() == 0 {
                 return;
             }
             let event = event.clone();
             shard.pending.push(Pending {
-                before,
+                next_launch,
                 start,
                 end,
                 event,
             });
             if is_idle {
-                shard.catch_up(before);
+                shard.catch_up(next_launch);
             }
         };
         let numbers = page_of(start)..=page_of(end - 1);
@@ -98,7 +98,7 @@ impl Shards {
         }
     }
 
-    /// Analyses `launches`, and returns their sums. All earlier launches must have been analysed.
+    /// Analyses `launches` and returns their sums. All earlier launches must have been analysed.
     pub(crate) fn launches(
         &mut self,
         launches: &[(LaunchContext, Decoded)],
@@ -107,54 +107,56 @@ impl Shards {
     ) -> Result<Vec<LaunchResult>> {
         let views: Vec<View> = launches
             .iter()
-            .map(|(before, decoded)| View::of(before, decoded, program))
+            .map(|(context, decoded)| View::new(context, decoded, program))
             .collect();
         let sums: Vec<Mutex<LaunchResult>> = launches.iter().map(|_| Mutex::default()).collect();
-        let has_records =
-            |number: usize, of: &Decoded| of.blocks.iter().any(|block| block.count(number) > 0);
-        let records = launches.iter().map(|(_, of)| of.records()).sum();
-        let next = launches.last().map_or(0, |(last, _)| last.position + 1);
+        let has_records = |number: usize, launch: &Decoded| {
+            let mut blocks = launch.blocks.iter();
+            blocks.any(|block| block.count(number) > 0)
+        };
+        let records = launches.iter().map(|(_, launch)| launch.records()).sum();
+        let next_launch = launches.last().map_or(0, |(last, _)| last.position + 1);
         let (budget, folder) = (self.budget, &*self.folder);
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(|shard| shard.bytes).sum());
         (self.shards.par_iter_mut().enumerate())
             .with_min_len(shards_per_task(records))
             .filter(|(number, shard)| {
                 shard.pending.len() >= MAX_PENDING_EVENTS
-                    || launches.iter().any(|(_, of)| has_records(*number, of))
+                    || launches.iter().any(|(_, it)| has_records(*number, it))
             })
             .try_for_each(|(number, shard)| {
                 let name = format!("pages-{number}");
-                let before = shard.bytes;
+                let bytes_before = shard.bytes;
                 shard.swap_in(folder, &name)?;
                 self.scratch.with(Scratch::new, |scratch| -> Result<()> {
-                    let of_launches = launches.iter().zip(&views).zip(&sums);
-                    for (((before, of), view), sum) in
-                        of_launches.filter(|(((_, of), _), _)| has_records(number, of))
+                    let launches = launches.iter().zip(&views).zip(&sums);
+                    for (((context, launch), view), sum) in
+                        launches.filter(|(((_, launch), _), _)| has_records(number, launch))
                     {
-                        shard.catch_up(before.position);
+                        shard.catch_up(context.position);
                         let records = Records {
-                            blocks: &of.blocks,
+                            blocks: &launch.blocks,
                             shard: number,
                             file,
-                            most: budget.shard_records,
+                            max_records: budget.shard_records,
                             folder,
                         };
-                        shard.launch(view, &before.untraced, scratch, &records)?;
+                        shard.launch(view, &context.untraced, scratch, &records)?;
                         let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-                        sum.0.shard(&mut shard.out);
+                        sum.0.add_shard(&mut shard.out);
                         sum.1.extend(shard.out.wide.drain());
                     }
                     Ok(())
                 })?;
-                shard.catch_up(next);
-                let after = shard.bytes;
-                pages_bytes.fetch_add(after, Ordering::Relaxed);
-                let all = pages_bytes.fetch_sub(before, Ordering::Relaxed) - before;
+                shard.catch_up(next_launch);
+                let bytes_after = shard.bytes;
+                pages_bytes.fetch_add(bytes_after, Ordering::Relaxed);
+                let all = pages_bytes.fetch_sub(bytes_before, Ordering::Relaxed) - bytes_before;
                 if all > budget.page_bytes {
                     shard.swap_out(folder, &name)?;
-                    pages_bytes.fetch_sub(after, Ordering::Relaxed);
+                    pages_bytes.fetch_sub(bytes_after, Ordering::Relaxed);
                 }
-                program.kept.take_launch(&mut shard.out)
+                program.kept.take_after_launch(&mut shard.out)
             })?;
         let sums = sums.into_iter();
         Ok(sums
@@ -162,7 +164,7 @@ impl Shards {
             .collect())
     }
 
-    /// Takes the results of the whole run, shard by shard.
+    /// Removes the shards and returns the results of each for the whole run.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Result<ShardOut>> {
         let folder = &self.folder;
         (self.shards.drain(..).enumerate()).map(move |(number, mut shard)| {

@@ -1,80 +1,80 @@
-//! Reads of a page by many single accesses with different writers, typical of scattered accesses.
+//! Reads of a page by many single accesses with different writers, which are typical of scattered accesses.
 
 use super::reader::{Reader, Seen, mark_read};
 use crate::communication::input::record::Record;
 use crate::error::Result;
 
-const TOGETHER: usize = 256;
+const BATCH_RECORDS: usize = 256;
 
-/// Index of the list in [`Reader::singles`] for accesses whose bytes have different writers, or multiple writers in multiple
-/// cells.
+/// Index of the list in [`Reader::singles`] for accesses to cells with different writers, or to more than one cell with
+/// multiple writers.
 const OTHERS: usize = 3;
 
 impl Seen {
-    /// Resets the turns if not enough numbers are left for `most` more.
-    fn make_room_for_turns(&mut self, most: usize) {
-        if u32::MAX as usize - self.turn as usize <= most {
-            self.turns.fill(0);
-            self.turn = 0;
+    /// Resets the generations if not enough numbers are left for `count` more.
+    fn make_room_for_generations(&mut self, count: usize) {
+        if u32::MAX as usize - self.generation as usize <= count {
+            self.generations.fill(0);
+            self.generation = 0;
         }
     }
 
-    /// Marks `cell` in `turn`; returns whether it was unmarked.
+    /// Marks `cell` in `generation`; returns whether it was not marked yet.
     #[inline]
-    fn is_new(&mut self, cell: usize, turn: u32) -> bool {
-        std::mem::replace(&mut self.turns[cell], turn) != turn
+    fn is_new(&mut self, cell: usize, generation: u32) -> bool {
+        std::mem::replace(&mut self.generations[cell], generation) != generation
     }
 }
 
 impl Reader<'_> {
-    /// Counts reads by any number of CTAs, ordered by CTA, in a page that the launch does not write. All are single accesses
-    /// of `width` bytes ([`crate::communication::input::record::Survey`]), which are equal or do not overlap, so one mark
-    /// per access and CTA tells whether its bytes were seen.
+    /// Counts reads by any number of CTAs, ordered by CTA, in a page that the launch does not write. All are single
+    /// accesses of `width` bytes ([`crate::communication::input::record::Survey`]) that are equal or do not overlap, so
+    /// one mark per access and CTA is enough to tell whether its bytes have been seen.
     ///
-    /// The writers of scattered accesses are unpredictable, so the records are first put into lists by kind of writer, without
-    /// a branch, and each list has its own loop.
+    /// Since the writers of scattered accesses are unpredictable, the records are first distributed, without branches,
+    /// to lists by kind of writer. Each list then has its own loop.
     pub(crate) fn singles(&mut self, records: &[Record], width: usize) -> Result<()> {
         let shift = self.page.shift;
         let one_cell = width >> shift == 1;
-        self.seen.make_room_for_turns(records.len());
+        self.seen.make_room_for_generations(records.len());
         let (mut cta, mut cta_of_others) = (self.cta, self.cta);
-        let mut turn = self.seen.turn + 1;
-        for records in records.chunks(TOGETHER) {
-            let mut lists = [[0u8; TOGETHER]; 4];
+        let mut generation = self.seen.generation + 1;
+        for records in records.chunks(BATCH_RECORDS) {
+            let mut lists = [[0u8; BATCH_RECORDS]; 4];
             let mut lens = [0usize; 4];
-            let mut turns = [0u32; TOGETHER];
+            let mut generations = [0u32; BATCH_RECORDS];
             for (index, record) in records.iter().enumerate() {
-                turn += u32::from(record.cta != cta);
+                generation += u32::from(record.cta != cta);
                 cta = record.cta;
-                turns[index] = turn;
+                generations[index] = generation;
                 let tag = self.page.tag(record.offset());
-                let by_one = one_cell || self.page.only_tag(record.offset(), width).is_some();
-                let list = if by_one { tag.kind(one_cell) } else { OTHERS };
-                lists[list][lens[list] % TOGETHER] = index as u8;
+                let uniform = one_cell || self.page.common_tag(record.offset(), width).is_some();
+                let list = if uniform { tag.kind(one_cell) } else { OTHERS };
+                lists[list][lens[list] % BATCH_RECORDS] = index as u8;
                 lens[list] += 1;
             }
-            let of = |list: usize| lists[list][..lens[list]].iter().map(|&i| usize::from(i));
-            for record in of(0).map(|index| &records[index]) {
+            let indices = |list: usize| lists[list][..lens[list]].iter().map(|&i| usize::from(i));
+            for record in indices(0).map(|index| &records[index]) {
                 let volume = (width * record.lanes()) as u64;
                 self.out
                     .count_untraced(self.page.tag(record.offset()), volume);
             }
-            for index in of(1) {
+            for index in indices(1) {
                 self.begin(&records[index]);
-                self.single(&records[index], turns[index], width);
+                self.single(&records[index], generations[index], width);
             }
-            for index in of(2) {
+            for index in indices(2) {
                 let record = &records[index];
                 let (at, times) = (record.offset(), record.lanes() as u64);
                 self.begin(record);
-                let is_new = self.seen.is_new(at >> shift, turns[index]);
+                let is_new = self.seen.is_new(at >> shift, generations[index]);
                 self.loads(at, width, width, u64::from(is_new));
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
                 let tag = self.page.tag(at);
-                self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
-                self.view.kept.take_many(self.out)?;
+                self.read_fresh_from_multiple((at, width), times, (fresh, u64::from(is_new)), tag);
+                self.view.kept.take_if_full(self.out)?;
             }
-            for record in of(OTHERS).map(|index| &records[index]) {
+            for record in indices(OTHERS).map(|index| &records[index]) {
                 if std::mem::replace(&mut cta_of_others, record.cta) != record.cta {
                     self.seen.clear();
                 }
@@ -82,7 +82,7 @@ impl Reader<'_> {
                 self.run(record.offset(), width, width, record.lanes() as u64);
             }
         }
-        self.seen.turn = turn;
+        self.seen.generation = generation;
         self.seen.clear();
         Ok(())
     }
@@ -90,12 +90,12 @@ impl Reader<'_> {
     #[inline]
     fn begin(&mut self, record: &Record) {
         self.cta = record.cta;
-        self.set_place(record, self.only.flatten());
+        self.set_place(record, self.sole_allocation.flatten());
     }
 
-    /// Counts one access whose bytes all have the same single writer.
+    /// Counts one access to bytes that all have the same single writer.
     #[inline]
-    fn single(&mut self, record: &Record, turn: u32, width: usize) {
+    fn single(&mut self, record: &Record, generation: u32, width: usize) {
         let at = record.offset();
         let (tag, volume) = (self.page.tag(at), (width * record.lanes()) as u64);
         let Some(launch) = tag.launch() else {
@@ -106,7 +106,7 @@ impl Reader<'_> {
             return;
         }
         self.communicated(at, width, record.lanes() as u64, tag);
-        if self.seen.is_new(at >> self.page.shift, turn) {
+        if self.seen.is_new(at >> self.page.shift, generation) {
             let bits = (u64::MAX >> (64 - width)) << (at % 64);
             mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
             self.loads(at, width, width, 1);

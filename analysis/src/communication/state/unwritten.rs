@@ -1,10 +1,10 @@
-//! Loads of bytes that nothing has written since their memory was allocated, mostly due to bugs in the program.
+//! Loads of bytes that nothing has written since their memory was allocated, usually due to bugs in the program.
 //!
-//! A trace does not order the threads of a launch, so an access counts only if no order would initialise it: none of its
-//! bytes (in its page) was written before the launch, earlier by the same thread, or at any time in the launch by another
-//! thread's plain store or exchange. Other atomics by other threads do not count as writes, because the first of them read
-//! the same bytes. An access with even one written byte does not count, because compilers load the padding of structures
-//! along with their members.
+//! A trace does not order the threads of a launch, so an access counts only if it is uninitialised in every order: none
+//! of its bytes (in its page) was written before the launch, earlier by the same thread, or at any time in the launch
+//! by another thread's plain store or exchange. Other atomics by other threads do not count as writes, because the
+//! first of them itself reads unwritten bytes. An access with even one written byte does not count, because compilers
+//! load the padding of structures along with their members.
 
 use super::bitmap::{WORDS, for_each_word};
 use super::local::Local;
@@ -23,12 +23,12 @@ pub struct UnwrittenRead {
     /// Index of the kernel in [`super::Communication::kernels`].
     pub kernel: u32,
     pub site: SiteId,
-    /// The allocation; accesses outside allocations are left out.
+    /// The allocation; accesses outside all allocations are omitted.
     pub allocation: AllocationId,
     /// Index of the first launch in [`super::Communication::launches`].
     pub first_launch: u32,
     pub launches: u64,
-    /// Number of distinct bytes in the launch with the most.
+    /// Maximum number of distinct bytes in one launch.
     pub bytes: u64,
     /// Bytes of all accesses in all launches.
     pub loaded_bytes: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Amount {
 }
 
 /// Amounts in one launch, by instruction and allocation.
-pub(crate) type OfLaunch = FxHashMap<(SiteId, AllocationId), Amount>;
+pub(crate) type LaunchAmounts = FxHashMap<(SiteId, AllocationId), Amount>;
 
 /// Unwritten reads in all launches, by kernel, instruction and allocation.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Unwritten {
         kernel: u32,
         parts: Vec<((SiteId, AllocationId), Amount)>,
     ) {
-        let mut all = OfLaunch::default();
+        let mut all = LaunchAmounts::default();
         for (key, amount) in parts {
             let sum = all.entry(key).or_default();
             sum.bytes += amount.bytes;
@@ -84,8 +84,8 @@ impl Unwritten {
 
 pub(crate) type Bits = [u64; WORDS];
 
-/// Returns the bytes of a page that are outside `parts`.
-pub(crate) fn but_for(parts: &[Part]) -> Bits {
+/// Returns the bytes of a page that are in none of `parts`.
+pub(crate) fn outside(parts: &[Part]) -> Bits {
     let mut bits = [u64::MAX; WORDS];
     for &(offset, len, _) in parts {
         for_each_word(offset, len, |word, mask| bits[word] &= !mask);
@@ -93,13 +93,12 @@ pub(crate) fn but_for(parts: &[Part]) -> Bits {
     bits
 }
 
-/// Returns the unwritten bytes of `page`.
-pub(crate) fn never_in(page: &Page) -> Bits {
+pub(crate) fn unwritten_in(page: &Page) -> Bits {
     let mut bits = [0; WORDS];
     let mut at = 0;
     while at < PAGE_BYTES {
         let end = page.segment_end(at, PAGE_BYTES);
-        if page.tag(at) == Tag::NEVER {
+        if page.tag(at) == Tag::UNWRITTEN {
             mark(&mut bits, at, end - at);
         }
         at = end;
@@ -118,15 +117,15 @@ fn all_set(bits: &Bits, offset: usize, len: usize) -> bool {
 }
 
 const UNWRITTEN: u64 = 0;
-const SEVERAL: u64 = u64::MAX;
+const MULTIPLE: u64 = u64::MAX;
 
-fn name(cta: u32, thread: u32) -> u64 {
+fn writer_id(cta: u32, thread: u32) -> u64 {
     (u64::from(cta) << 32 | u64::from(thread)) + 1
 }
 
-/// A second pass over the records of pages in which unwritten bytes were read.
+/// Second pass over the records of a page, made only if unwritten bytes were read in it.
 pub(crate) struct Search {
-    /// Thread that overwrites each byte in this launch, independently of the old value.
+    /// Thread that overwrites each byte in this launch with a value that does not depend on the old one.
     stored_by: Box<[u64; PAGE_BYTES]>,
     local: Local,
     found: Vec<((SiteId, AllocationId), Bits, u64)>,
@@ -141,27 +140,33 @@ impl Search {
         }
     }
 
-    /// Analyses all records of a launch in one page, ordered by CTA; `never` holds the bytes that were unwritten before the
-    /// launch.
+    /// Analyses all records of a launch in one page, ordered by CTA; `unwritten` contains the bytes that were unwritten
+    /// before the launch.
     pub(crate) fn page(
         &mut self,
         view: &View,
         records: &[Record],
-        never: &Bits,
-        out: &mut OfLaunch,
+        unwritten: &Bits,
+        out: &mut LaunchAmounts,
     ) {
         let is_written = self.stores(view, records);
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            self.cta(view, records, never, is_written);
+            self.cta(view, records, unwritten, is_written);
         }
         self.end(is_written, out);
     }
 
     /// Analyses the records of one CTA, after [`Search::stores`] has run for all CTAs.
-    pub(crate) fn cta(&mut self, view: &View, records: &[Record], never: &Bits, is_written: bool) {
+    pub(crate) fn cta(
+        &mut self,
+        view: &View,
+        records: &[Record],
+        unwritten: &Bits,
+        is_written: bool,
+    ) {
         for record in records {
             if record.reads() && !is_exchange(view, record) {
-                self.read(view, record, never, is_written);
+                self.read(view, record, unwritten, is_written);
             }
             if record.writes() {
                 self.local.write(record);
@@ -170,7 +175,7 @@ impl Search {
         self.local.clear();
     }
 
-    pub(crate) fn end(&mut self, is_written: bool, out: &mut OfLaunch) {
+    pub(crate) fn end(&mut self, is_written: bool, out: &mut LaunchAmounts) {
         if is_written {
             self.stored_by.fill(UNWRITTEN);
         }
@@ -182,7 +187,7 @@ impl Search {
         }
     }
 
-    /// Records the writers of each byte; returns whether any byte is written.
+    /// Records the threads that overwrite each byte; returns whether any byte is written.
     pub(crate) fn stores(&mut self, view: &View, records: &[Record]) -> bool {
         let mut is_written = false;
         for record in records.iter().filter(|record| record.writes()) {
@@ -191,29 +196,29 @@ impl Search {
                 continue;
             }
             for (thread, at) in lanes(record) {
-                let me = name(record.cta, thread);
+                let me = writer_id(record.cta, thread);
                 for writer in &mut self.stored_by[at..at + record.width()] {
                     let is_mine = *writer == UNWRITTEN || *writer == me;
-                    *writer = if is_mine { me } else { SEVERAL };
+                    *writer = if is_mine { me } else { MULTIPLE };
                 }
             }
         }
         is_written
     }
 
-    fn read(&mut self, view: &View, record: &Record, never: &Bits, is_written: bool) {
+    fn read(&mut self, view: &View, record: &Record, unwritten: &Bits, is_written: bool) {
         let width = record.width();
         for (thread, at) in lanes(record) {
-            if !all_set(never, at, width) {
+            if !all_set(unwritten, at, width) {
                 continue;
             }
             if is_written {
-                let me = name(record.cta, thread);
+                let me = writer_id(record.cta, thread);
                 let stored_by = &self.stored_by[at..at + width];
                 if stored_by
                     .iter()
                     .any(|&writer| writer != UNWRITTEN && writer != me)
-                    || self.local.any(at, width, thread)
+                    || self.local.wrote_any(at, width, thread)
                 {
                     continue;
                 }
@@ -239,7 +244,7 @@ impl Search {
     }
 }
 
-/// Returns the threads with the offsets of their accesses.
+/// Returns each thread with the offset of its access.
 pub(crate) fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use<> {
     let step = match record.pattern() {
         Pattern::Contiguous => record.width(),
@@ -249,7 +254,7 @@ pub(crate) fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use
     (record.threads().enumerate()).map(move |(lane, thread)| (thread, first + lane * step))
 }
 
-/// Returns whether `record` is an exchange, whose new value does not depend on the old one.
+/// Returns whether `record` is an exchange, that is, writes a value that does not depend on the old one.
 fn is_exchange(view: &View, record: &Record) -> bool {
     let op = view.site_of(record).and_then(|site| view.ops.op(site).ok());
     op == Some(Op::AtomicExch)

@@ -34,7 +34,7 @@ fn run(steps: &[Step], options: Options, chunk: usize) -> Communication {
     run_within(steps, options, chunk, &MemoryLimit::none())
 }
 
-/// Returns a limit of 0 bytes, with which everything goes to disk after each launch.
+/// Returns a limit of 0 bytes, so that everything is moved to disk after each launch.
 fn no_memory() -> MemoryLimit {
     MemoryLimit {
         bytes: 0,
@@ -120,7 +120,7 @@ fn any_width() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Generates groups at few addresses around a page boundary, so that they overlap.
+/// Generates groups at a few addresses around a page boundary, so that they overlap.
 fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     let width = if aligned {
         prop::sample::select(vec![4u32, 8]).boxed()
@@ -225,9 +225,9 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
     );
     prop_assert!(volume.communicated_stored_bytes <= volume.stored_bytes);
     prop_assert_eq!(&run(steps, ALL, chunk), &want);
-    let without = run(steps, Options::default(), chunk);
+    let volumes_only = run(steps, Options::default(), chunk);
     prop_assert_eq!(
-        without,
+        volumes_only,
         Communication {
             transfers: Vec::new().into(),
             strides: Vec::new(),
@@ -343,15 +343,15 @@ fn worked_example() {
     assert_eq!(found.strides[1].loads[2], 1);
     assert_eq!(found.strides[0].stores, [0; 13]);
     let received = |allocation| {
-        let of = |array: &&ArrayVolume| array.allocation == Some(AllocationId(allocation));
-        (found.arrays.iter().filter(of))
+        let is_in = |array: &&ArrayVolume| array.allocation == Some(AllocationId(allocation));
+        (found.arrays.iter().filter(is_in))
             .map(|array| array.received_bytes)
             .sum::<u64>()
     };
     assert_eq!([0, 1].map(received), [4u64, 8]);
     let flow = |allocation, loaded_bytes, other_cta_bytes| SiteFlow {
         receiver_launch: 1,
-        of: SiteFlowKey {
+        key: SiteFlowKey {
             source_launch: 0,
             writer: SiteId(1),
             reader: SiteId(0),
@@ -369,9 +369,10 @@ fn worked_example() {
     assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
 }
 
-/// CTA 0 stores a word in phase 0, CTA 1 in phase 2, and both load it in each phase, CTA 1 before its store.
+/// CTA 0 stores a word in phase 0, CTA 1 in phase 2. Both load it in each phase, CTA 1 in phase 2 before and after its
+/// store.
 #[test]
-fn grid_barriers_order_what_ctas_exchange() {
+fn grid_barriers_order_the_accesses_of_ctas() {
     let a = 0x5000;
     let passed = |cta| {
         let mut mark = group(0, cta, 0, 0, &[]);
@@ -388,7 +389,7 @@ fn grid_barriers_order_what_ctas_exchange() {
         assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
         found.total.within_launch_loaded_bytes / 4
     };
-    let of_0 = [
+    let cta_0 = [
         store(0),
         load(0),
         passed(0),
@@ -398,7 +399,7 @@ fn grid_barriers_order_what_ctas_exchange() {
         passed(0),
         load(0),
     ];
-    let of_1 = [
+    let cta_1 = [
         load(1),
         passed(1),
         load(1),
@@ -409,14 +410,14 @@ fn grid_barriers_order_what_ctas_exchange() {
         passed(1),
         load(1),
     ];
-    // CTA 0 loads the other's word in phases 2, where the order is open, and 3. CTA 1 does in phases 0, where it is open, 1
-    // and 2, but not after its own store.
-    assert_eq!(within([of_1.as_slice(), &of_0].concat()), 2 + 3);
-    let all = of_0
+    // CTA 0 may load CTA 1's value in phases 2, where the order is unspecified, and 3. CTA 1 may load CTA 0's value in
+    // phases 0, where the order is unspecified, 1 and 2, but not after its own store.
+    assert_eq!(within([cta_1.as_slice(), &cta_0].concat()), 2 + 3);
+    let all = cta_0
         .into_iter()
-        .chain(of_1)
+        .chain(cta_1)
         .filter(|(_, it)| !it.is_grid_barrier());
-    // Without barriers, all 4 loads of CTA 0 and all 5 of CTA 1 may.
+    // Without barriers, all 4 loads of CTA 0 and all 5 of CTA 1 may load the other CTA's value.
     assert_eq!(within(all.collect()), 9);
 }
 
@@ -450,7 +451,7 @@ fn unwritten_reads_are_found() {
         Step::Launch(
             launch(0, 0, "f"),
             vec![
-                // Word 0 has a value, word 1 none, and another thread writes word 2 before or after.
+                // Word 0 has a value, word 1 has none, and another thread writes word 2 before or after the load.
                 group(load, 0, 0, 4, &[word(0), word(1), word(2)]),
                 group(store, 1, 0, 4, &[word(2)]),
                 // Half of these 8 bytes have a value, as in a structure with padding.
@@ -502,7 +503,7 @@ fn unwritten_reads_are_found() {
 }
 
 #[test]
-fn atomics_by_many_ctas_are_all_sources_without_a_race() {
+fn atomics_by_many_ctas_are_all_sources_but_do_not_race() {
     let a = 0x5000;
     let steps = [
         Step::Launch(

@@ -1,5 +1,5 @@
 //! Compares the sums of in-situ runs with the oracle on generated programs: they must be equal where
-//! `docs/capture/in-situ.md` calls them exact, and otherwise within their bounds.
+//! `docs/capture/in-situ.md` calls them exact, and elsewhere within their bounds.
 
 use super::against_oracle::any_steps;
 use super::oracle::{self, Step};
@@ -24,7 +24,7 @@ struct Found {
 fn add_up(steps: &[Step]) -> Found {
     let shadow = Shadow::default();
     let mut found = Found::default();
-    // CTAs run concurrently, each on a separate worker.
+    // Each CTA has its own accumulator, as if the CTAs ran concurrently on separate workers.
     let mut accumulators: [Accumulator; CTAS] = Default::default();
     for step in steps {
         match step {
@@ -150,20 +150,20 @@ fn without_races(mut steps: Vec<Step>) -> Vec<Step> {
 }
 
 fn transfers_of(all: &[Transfer], source: u32, receiver: u32) -> Vec<Transfer> {
-    let of = |one: &&Transfer| (one.source_launch, one.receiver_launch) == (source, receiver);
-    all.iter().filter(of).copied().collect()
+    let is_between = |it: &&Transfer| (it.source_launch, it.receiver_launch) == (source, receiver);
+    all.iter().filter(is_between).copied().collect()
 }
 
-/// Returns the bytes and reads that a CTA received from a launch.
+/// Returns the numbers of bytes and reads that a CTA received from a launch.
 fn received(all: &[Transfer], cta: u32) -> (u64, u64) {
-    let of = all.iter().filter(|one| one.receiver_cta == cta);
-    of.fold((0, 0), |(bytes, count), one| {
-        (bytes + one.bytes, count + one.count)
+    let transfers = all.iter().filter(|transfer| transfer.receiver_cta == cta);
+    transfers.fold((0, 0), |(bytes, count), transfer| {
+        (bytes + transfer.bytes, count + transfer.count)
     })
 }
 
-/// Returns the volumes that an in-situ run bounds on both sides: it cannot tell bytes that another CTA stores later in the
-/// launch from uninitialised ones.
+/// Returns the volumes that an in-situ run bounds from both sides: it cannot tell bytes that another CTA stores later
+/// in the launch from uninitialised ones.
 fn known_in_situ(volume: Volume) -> Volume {
     Volume {
         uninitialised_loaded_bytes: volume.uninitialised_loaded_bytes
@@ -200,25 +200,25 @@ fn check_bounds(found: &Found, want: &Communication) -> Result<(), TestCaseError
             |volume: &Volume| volume.uninitialised_loaded_bytes,
             |volume: &Volume| volume.unknown_loaded_bytes,
         ] {
-            let (most, want) = (class(&got), class(&want));
+            let (upper, want) = (class(&got), class(&want));
             prop_assert!(
-                want <= most && most <= want + perhaps,
+                want <= upper && upper <= want + perhaps,
                 "launch {}: {} for {}",
                 number,
-                most,
+                upper,
                 want
             );
         }
-        let (least, want_local) = (got.local_loaded_bytes, want.local_loaded_bytes);
-        prop_assert!(least <= want_local && want_local <= least + perhaps);
+        let (lower, want_local) = (got.local_loaded_bytes, want.local_loaded_bytes);
+        prop_assert!(lower <= want_local && want_local <= lower + perhaps);
         let (stored, want_stored) = (
             got.communicated_stored_bytes,
             want.communicated_stored_bytes,
         );
-        let in_vain: u64 = (number + 1..launches)
+        let perhaps_local_later: u64 = (number + 1..launches)
             .map(|later| found.perhaps_local(later))
             .sum();
-        prop_assert!(stored <= want_stored + in_vain);
+        prop_assert!(stored <= want_stored + perhaps_local_later);
         if found.several_bytes(|read| read.source_launch == number) == 0 {
             prop_assert!(want_stored <= stored, "launch {}", number);
         }
@@ -226,16 +226,16 @@ fn check_bounds(found: &Found, want: &Communication) -> Result<(), TestCaseError
             let got = transfers_of(&found.transfers, number, receiver);
             let want = transfers_of(&all, number, receiver);
             let perhaps = found.perhaps_local(receiver);
-            let is_of =
+            let is_between =
                 |read: &FirstRead| (read.source_launch, read.receiver_launch) == (number, receiver);
-            let several = found.several_bytes(is_of);
-            if perhaps == 0 && several == 0 {
+            let several_bytes = found.several_bytes(is_between);
+            if perhaps == 0 && several_bytes == 0 {
                 prop_assert_eq!(&got, &want);
             }
             for cta in 0..CTAS as u32 {
                 let (got, want) = (received(&got, cta), received(&want, cta));
                 prop_assert!(got.0 <= want.0 + perhaps && got.1 <= want.1 + perhaps);
-                if several == 0 {
+                if several_bytes == 0 {
                     prop_assert!(want.0 <= got.0 && want.1 <= got.1);
                 }
             }
@@ -285,13 +285,13 @@ fn group(cta: u32, warp: u32, addresses: &[u64]) -> AccessGroup {
     group
 }
 
-/// Each reason for bounds, with results derived by hand.
+/// Covers each reason for bounds, with results derived by hand.
 #[test]
 fn inexact_bytes_are_counted() {
     let launch = super::against_oracle::launch;
     let a = 0x5000;
     let steps = [
-        // Threads 0 and 32 each add to a word twice; only the first is known to have read its own value.
+        // Threads 0 and 32 each add to a word twice; only thread 0 is known to have read its own value.
         Step::Launch(
             launch(0, 0, "add"),
             [0, 1, 0, 1]

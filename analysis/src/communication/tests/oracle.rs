@@ -1,5 +1,5 @@
-//! The oracle for the engine's tests: a byte-by-byte implementation of the definitions in `docs/metrics.md`, as simple as
-//! possible.
+//! The oracle for the engine's tests: a byte-by-byte implementation of the definitions in `docs/metrics.md`, as simple
+//! as possible.
 
 use crate::bins::{STRIDE_BINS, bin};
 use crate::communication::output::detail::{
@@ -52,7 +52,7 @@ fn start(address: u64, byte: u64) -> u64 {
     address.max(byte / 4096 * 4096)
 }
 
-/// Computes all results of [`super::Engine`], with transfers and strides.
+/// Computes all results of [`super::Engine`], including transfers and strides.
 pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication {
     let mut launches: Vec<LaunchVolume> = Vec::new();
     let mut last: BTreeMap<u64, Writer> = BTreeMap::new();
@@ -98,7 +98,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                 last.extend((*address..address + bytes).map(|a| (a, Writer::Unknown)));
             }
             Step::Launch(launch, groups) => {
-                let now = launches.len() as u32;
+                let current = launches.len() as u32;
                 let kernel = (kernels.iter()).position(|name| *name == launch.kernel);
                 let kernel = kernel.unwrap_or_else(|| {
                     kernels.push(launch.kernel.clone());
@@ -143,17 +143,17 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                             let array = arrays.entry((allocation, kernel)).or_default();
                             volume.loaded_bytes += part;
                             let its_stores = || stores_of.get(&byte).into_iter().flatten();
-                            let of_another_thread =
+                            let has_other_writer =
                                 its_stores().any(|&(_, cta, by)| (cta, by) != (group.cta, thread));
-                            let by_another_cta = |in_phase| {
+                            let another_cta_stores_in = |in_phase| {
                                 its_stores().any(|&(at, cta, _)| at == in_phase && cta != group.cta)
                             };
-                            let before =
+                            let previous =
                                 its_stores().map(|one| one.0).filter(|&at| at < phase).max();
                             let own_store = (phase, group.cta, thread, byte);
-                            if by_another_cta(phase)
+                            if another_cta_stores_in(phase)
                                 || !own_in_phase.contains(&own_store)
-                                    && before.is_some_and(by_another_cta)
+                                    && previous.is_some_and(another_cta_stores_in)
                             {
                                 let key = (kernel, group.site, allocation);
                                 *within.entry(key).or_default() += part;
@@ -175,7 +175,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                                 continue;
                             }
                             let (source, ctas, begin, writer) = match last.get(&byte) {
-                                None if of_another_thread => {
+                                None if has_other_writer => {
                                     volume.unordered_loaded_bytes += part;
                                     array.unordered_loaded_bytes += part;
                                     continue;
@@ -217,11 +217,11 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                                     allocation,
                                 };
                                 let other = others.iter().any(|&(cta, _)| cta != group.cta);
-                                *site_flows.entry((now, key)).or_default() += SiteFlowAmount {
+                                *site_flows.entry((current, key)).or_default() += SiteFlowAmount {
                                     loaded_bytes: part,
                                     other_cta_bytes: if other { part } else { 0 },
                                 };
-                                loads.insert((now, group.cta, start(address, byte)));
+                                loads.insert((current, group.cta, start(address, byte)));
                             }
                             for (cta, stored) in others {
                                 if bytes.insert((source, cta, group.cta, byte, part)) {
@@ -252,8 +252,8 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                         }
                     }
                 }
-                let of = (now, kernel);
-                nothing_wrote(&groups_of_launch, &last, of, &regions, &mut unwritten);
+                let ids = (current, kernel);
+                add_unwritten_reads(&groups_of_launch, &last, ids, &regions, &mut unwritten);
                 let mut amounts: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
                 for (source, cta, receiver, _, part) in bytes {
                     amounts.entry((source, cta, receiver)).or_default().0 += part;
@@ -267,7 +267,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                     transfers.push(Transfer {
                         source_launch,
                         source_cta,
-                        receiver_launch: now,
+                        receiver_launch: current,
                         receiver_cta,
                         bytes,
                         count,
@@ -289,7 +289,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                         volume.several_writers_bytes += part;
                         volume.racing_bytes += if plain { part } else { 0 };
                     }
-                    last.insert(byte, Writer::Ctas(now, ctas, at, site));
+                    last.insert(byte, Writer::Ctas(current, ctas, at, site));
                 }
                 launches.push(LaunchVolume {
                     stream: launch.stream,
@@ -317,9 +317,9 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
         return found;
     }
     let site_flows = site_flows.into_iter();
-    let site_flows = site_flows.map(|((receiver_launch, of), amount)| SiteFlow {
+    let site_flows = site_flows.map(|((receiver_launch, key), amount)| SiteFlow {
         receiver_launch,
-        of,
+        key,
         amount,
     });
     let arrays = arrays.into_iter();
@@ -362,12 +362,12 @@ fn with_phases(groups: &[(Op, AccessGroup)]) -> Vec<(&(Op, AccessGroup), Vec<u32
     found
 }
 
-/// Adds a launch's reads of bytes that nothing can have written before. `last` holds the writer of each byte before the
-/// launch.
-fn nothing_wrote(
+/// Adds a launch's reads of bytes that nothing can have written before. `last` contains the writer of each byte before
+/// the launch.
+fn add_unwritten_reads(
     groups: &[&(Op, AccessGroup)],
     last: &BTreeMap<u64, Writer>,
-    (now, kernel): (u32, u32),
+    (current, kernel): (u32, u32),
     regions: &[(u64, u64, AllocationId)],
     all: &mut BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>,
 ) {
@@ -394,7 +394,7 @@ fn nothing_wrote(
                 let is_empty = |byte: &u64| {
                     let others = stored_by
                         .get(byte)
-                        .is_some_and(|who| who.iter().any(|&who| who != me));
+                        .is_some_and(|writers| writers.iter().any(|&writer| writer != me));
                     !last.contains_key(byte) && !own.contains(&(me.0, me.1, *byte)) && !others
                 };
                 let allocation = allocation_at(regions, part[0]);
@@ -419,7 +419,7 @@ fn nothing_wrote(
             kernel,
             site,
             allocation,
-            first_launch: now,
+            first_launch: current,
             launches: 0,
             bytes: 0,
             loaded_bytes: 0,
@@ -430,7 +430,7 @@ fn nothing_wrote(
     }
 }
 
-/// Returns the bytes that hold written values after the steps.
+/// Returns the bytes that contain written values after the steps.
 pub(crate) fn written(steps: &[Step]) -> BTreeSet<u64> {
     let mut written = BTreeSet::new();
     let mut regions: Vec<(u64, u64)> = Vec::new();
@@ -473,8 +473,8 @@ fn allocation_at(regions: &[(u64, u64, AllocationId)], address: u64) -> Option<A
 /// Counts the distances within each CTA's sorted set of addresses in a launch.
 fn distances(addresses: &Addresses, launch: u32) -> StrideCounts {
     let mut counts = StrideCounts::default();
-    let of_launch: Vec<_> = addresses.iter().filter(|a| a.0 == launch).collect();
-    for pair in of_launch.windows(2) {
+    let addresses: Vec<_> = addresses.iter().filter(|a| a.0 == launch).collect();
+    for pair in addresses.windows(2) {
         if pair[0].1 == pair[1].1 {
             counts[bin(&STRIDE_BINS, pair[1].2 - pair[0].2).unwrap()] += 1;
         }

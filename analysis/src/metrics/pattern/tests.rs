@@ -4,7 +4,7 @@ use super::*;
 use crate::metrics::tests::{Step, source_of};
 use superstep_trace::{Op, SiteTable};
 
-/// Returns the pattern between a launch of `ctas` CTAs that stores `stores` and one that loads `loads`, as (CTA, word).
+/// Returns the pattern between a launch of `ctas` CTAs that stores `stores` and one that loads `loads` (CTA, word).
 fn pattern(ctas: u32, stores: &[(u32, u64)], loads: &[(u32, u64)]) -> PatternRow {
     let step = |kernel, op, accesses: &[(u32, u64)]| Step {
         kernel,
@@ -52,8 +52,8 @@ fn patterns_are_classified_by_the_rules() {
         "irregular"
     );
     // CTA 2 stores eight words, one for each CTA; then each CTA stores one word for each CTA.
-    let one: Vec<(u32, u64)> = (0..8).map(|word| (2, word)).collect();
-    assert_eq!(pattern(8, &one, &own).pattern, "scatter");
+    let single: Vec<(u32, u64)> = (0..8).map(|word| (2, word)).collect();
+    assert_eq!(pattern(8, &single, &own).pattern, "scatter");
     let table: Vec<(u32, u64)> = (0..64).map(|word| (word as u32 / 8, word)).collect();
     let columns: Vec<(u32, u64)> = (0..64).map(|word| (word as u32 % 8, word)).collect();
     let gather = pattern(8, &table, &columns);

@@ -21,7 +21,7 @@ table! {
     }
 }
 
-/// Transferred bytes, in all and by dimension.
+/// Transferred bytes, in total and by dimension.
 #[derive(Default)]
 struct Sums {
     all: u64,

@@ -1,4 +1,4 @@
-//! Figure 6.3: number of CTAs that a CTA sends bytes to and receives bytes from.
+//! Figure 6.3: number of CTAs to which a CTA sends bytes, and from which it receives bytes.
 
 use crate::bins::{DEGREE_BINS, bin};
 use crate::communication::Transfer;
@@ -42,18 +42,18 @@ pub(in crate::metrics) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegr
         receivers.sort_unstable();
         receivers.dedup();
         let by_kernel = receivers.chunk_by(|a, b| a.0 == b.0);
-        degrees.extend(by_kernel.map(|of_kernel| OutDegree {
+        degrees.extend(by_kernel.map(|group| OutDegree {
             source_launch: transfers[0].source_launch,
             source_cta: transfers[0].source_cta,
-            receiver_kernel: of_kernel[0].0,
-            degree: of_kernel.len() as u64,
+            receiver_kernel: group[0].0,
+            degree: group.len() as u64,
         }));
     };
     (source.communication.transfers).sum(Vec::new, add, |degrees, more| degrees.extend(more))
 }
 
-/// Returns the number of distinct source CTAs for each (receiving CTA number, source launch), whatever the receiving
-/// kernel.
+/// Returns the number of distinct source CTAs for each (receiving CTA number, source launch), regardless of the
+/// receiving kernel.
 pub(in crate::metrics) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
     // Number of sources by receiving CTA.
     let by_launch = source.communication.transfers.by_launch(

@@ -85,12 +85,12 @@ impl Map {
     fn into_rows(self) -> impl Iterator<Item = DensityRow> {
         let Self { name, axes, counts } = self;
         let [sources, receivers] = axes;
-        // The first cell of an empty window is kept, so that the window is shown.
-        let is_shown = name == "part" && counts.iter().all(|&count| count == 0);
-        let shown = move |&(cell, count): &(u64, u64)| count > 0 || is_shown && cell == 0;
+        // The first cell of an empty window is included, so that the window is shown.
+        let is_empty = name == "part" && counts.iter().all(|&count| count == 0);
+        let is_shown = move |&(cell, count): &(u64, u64)| count > 0 || is_empty && cell == 0;
         (0..)
             .zip(counts)
-            .filter(shown)
+            .filter(is_shown)
             .map(move |(cell, count)| DensityRow {
                 map: name.to_owned(),
                 side: sources.cells().max(receivers.cells()),
@@ -106,15 +106,15 @@ impl Map {
     }
 }
 
-/// Returns the maps of the first CTAs, of all CTAs and of `window`, without empty cells (except the first one of an empty
-/// window). Maps end at the highest numbers that occur, a window at the end of the largest grid.
+/// Returns the maps of the first CTAs, of all CTAs and of `window`, without empty cells (except the first one of an
+/// empty window). Maps end at the highest numbers that occur, a window at the end of the largest grid.
 pub(in crate::metrics) fn rows(
     source: &Source<'_>,
     window: Option<&CtaWindow>,
 ) -> Result<Vec<DensityRow>> {
     let numbers = source.grids.iter().map(ctas_of);
     let ctas: u64 = numbers.max().unwrap_or(0).max(1);
-    // The numbers that occur: a launch of 4000 CTAs may send to one of 64.
+    // Only the numbers that occur: a launch of 4000 CTAs can send to one of 64.
     let transfers = &source.communication.transfers;
     let larger = |used: &mut [u64; 2], other: [u64; 2]| {
         *used = [used[0].max(other[0]), used[1].max(other[1])];
@@ -131,8 +131,9 @@ pub(in crate::metrics) fn rows(
         larger,
     )?;
     let axis = |ctas: u64| Axis { first: 0, ctas };
-    let upto = |most| used.map(|ctas| axis(ctas.min(most)));
-    let mut none = vec![Map::new("first", upto(SIDE)), Map::new("whole", upto(ctas))];
+    let up_to = |limit| used.map(|ctas| axis(ctas.min(limit)));
+    let [first, whole] = [up_to(SIDE), up_to(ctas)];
+    let mut empty = vec![Map::new("first", first), Map::new("whole", whole)];
     if let Some(window) = window {
         let axis = |range: &RangeInclusive<u64>| {
             let first = *range.start();
@@ -143,10 +144,10 @@ pub(in crate::metrics) fn rows(
             }
         };
         let axes = [&window.sources, &window.receivers].map(axis);
-        none.push(Map::new("part", axes));
+        empty.push(Map::new("part", axes));
     }
     let maps = transfers.sum(
-        || none.clone(),
+        || empty.clone(),
         |maps, transfers| {
             let from = number(source, transfers[0].source_launch, transfers[0].source_cta);
             for t in transfers {

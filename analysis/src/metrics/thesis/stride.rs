@@ -23,12 +23,12 @@ pub(in crate::metrics) fn rows(source: &Source<'_>) -> Vec<StrideRow> {
     if strides.is_empty() {
         return Vec::new();
     }
-    let mut rows = of("load", strides, |launch| &launch.loads);
-    rows.extend(of("store", strides, |launch| &launch.stores));
+    let mut rows = access_rows("load", strides, |launch| &launch.loads);
+    rows.extend(access_rows("store", strides, |launch| &launch.stores));
     rows
 }
 
-fn of(
+fn access_rows(
     access: &str,
     strides: &[LaunchStrides],
     counts: impl Fn(&LaunchStrides) -> &StrideCounts,

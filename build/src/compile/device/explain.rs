@@ -1,4 +1,4 @@
-//! The instrumenter's decisions about each memory operation and their reasons.
+//! The instrumenter's decisions about each memory operation, and the reasons for them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ const SCHEMA_VERSION: u32 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     pub schema_version: u32,
-    /// Number of copies of device functions made by specialisation.
+    /// Number of copies of device functions created by specialisation.
     pub clones: u64,
     /// Number of inline PTX statements with unknown effects on memory, accepted untraced.
     pub opaque_assembly: u64,
@@ -24,8 +24,8 @@ pub struct Explanation {
 pub struct MemoryOperation {
     #[serde(skip_serializing)]
     pub symbol: String,
-    /// The enclosing kernel or device function, demangled. For a specialised copy, its number and the address spaces of its
-    /// pointers are appended: `copy_0(global, shared)`.
+    /// The enclosing kernel or device function, demangled. For a specialised copy, its number and the address spaces of
+    /// its pointers are appended: `copy_0(global, shared)`.
     pub function: String,
     pub file: String,
     pub line: u32,
@@ -38,7 +38,7 @@ pub struct MemoryOperation {
     pub space: String,
     /// `proven` or `tested` (at run time).
     pub decision: String,
-    /// Steps from the address back to its origin; if undecided, the origins that disagree.
+    /// Steps from the address back to its origin; if undecided, the conflicting origins.
     pub because: Vec<String>,
 }
 
@@ -56,8 +56,8 @@ pub struct Summary {
 
 impl Explanation {
     pub fn summary(&self) -> Summary {
-        let count = |wanted: &dyn Fn(&MemoryOperation) -> bool| {
-            self.operations.iter().filter(|o| wanted(o)).count() as u64
+        let count = |predicate: &dyn Fn(&MemoryOperation) -> bool| {
+            self.operations.iter().filter(|o| predicate(o)).count() as u64
         };
         let operations = count(&|_| true);
         let proven = count(&|o| o.decision == "proven");
@@ -88,8 +88,8 @@ impl Builder {
             whole.opaque_assembly += part.opaque_assembly;
             whole.operations.extend(part.operations);
         }
-        let place = |o: &MemoryOperation| (o.file.clone(), o.line, o.column);
-        whole.operations.sort_by_cached_key(place);
+        let location = |o: &MemoryOperation| (o.file.clone(), o.line, o.column);
+        whole.operations.sort_by_cached_key(location);
         Ok(whole)
     }
 }

@@ -50,7 +50,7 @@ impl Builder {
     ) -> Result<PathBuf> {
         let mut ptx = self.ptx(module, bitcode, None)?;
         if inserted.probe == Probe::None {
-            let cubins = self.cubins(module, &ptx, Waits::Perhaps)?;
+            let cubins = self.cubins(module, &ptx, Waits::Maybe)?;
             return self.packed(module, cubins, ptx);
         }
         ptx = self.fixed(ptx)?;
@@ -97,13 +97,13 @@ impl Builder {
         }
     }
 
-    /// Builds a module without a probe, and decides whether lanes of the probed module may wait for each other. They never
-    /// do if the probe's lanes do not and ptxas generates the same native binaries with `-noFwdPrg`.
+    /// Builds a module without a probe, and decides whether lanes of the probed module may wait for each other. They
+    /// never do if the probe never waits and ptxas generates the same native binaries with `-noFwdPrg`.
     fn native(&self, module: &Module, probe_never_waits: bool) -> Result<(Vec<PathBuf>, Waits)> {
-        let code = self.instrument(module, &self.nothing()?)?;
+        let code = self.instrument(module, &self.no_probe()?)?;
         let ptx = self.ptx(module, &code.join(BITCODE), None)?;
-        let cubins = self.cubins(module, &ptx, Waits::Perhaps)?;
-        let mut waits = Waits::Perhaps;
+        let cubins = self.cubins(module, &ptx, Waits::Maybe)?;
+        let mut waits = Waits::Maybe;
         if probe_never_waits
             && self.runner.dry_run.is_none()
             && let Ok(others) = self.cubins(module, &ptx, Waits::Never)
@@ -117,8 +117,8 @@ impl Builder {
         Ok((cubins, waits))
     }
 
-    /// Returns PTX that limits the registers of kernels whose register use in `cubins` prevents launches or residency that
-    /// are possible without the probe; `None` if there are no such kernels, or in a dry run.
+    /// Returns PTX with limits for kernels that use too many registers in `cubins` for launches or residency that are
+    /// possible without the probe; `None` if there are none, or in a dry run.
     fn limited(
         &self,
         ptx: &Path,
@@ -130,18 +130,18 @@ impl Builder {
             return Ok(None);
         }
         let text = fs::read_to_string(ptx).map_err(BuildError::io("read", ptx))?;
-        let native = registers::of_each(native)?;
-        registers::limited(&text, &native, &registers::of_each(cubins)?, as_resident)
+        let (native, probed) = (registers::read_all(native)?, registers::read_all(cubins)?);
+        registers::limited(&text, &native, &probed, as_resident)
             .map(|text| self.runner.text_file(PTX, text.as_bytes()))
             .transpose()
     }
 }
 
 /// Whether lanes of a warp may wait for each other in loops. If so, ptxas generates code that lets other lanes proceed.
-/// Lanes that wait to reconverge after a branch then proceed too and stay diverged, which doubles the number of instructions
-/// that the warp executes.
+/// Lanes that wait to reconverge after a branch then also proceed and stay diverged, which doubles the number of
+/// instructions that the warp executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     Never,
-    Perhaps,
+    Maybe,
 }

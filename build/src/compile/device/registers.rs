@@ -1,10 +1,10 @@
 //! Limits the registers of kernels with a probe, so that their CTAs can be as large as without it.
 //!
-//! A kernel without `__launch_bounds__` may be launched with as many threads as its registers allow. A probe needs
-//! additional registers, so launches that work in the untraced program might fail. Both binaries are compared; if the kernel
-//! with the probe needs too many registers, it is assembled again with a limit. Other kernels get no limit, since ptxas uses
-//! all registers that a limit allows, even 64 where 48 are enough. If a program divides its work by the number of resident
-//! CTAs, the limit allows as many of them as without the probe.
+//! A kernel without `__launch_bounds__` can be launched with as many threads as its registers allow. A probe needs
+//! additional registers, so launches that work in the untraced program might fail. Both binaries are compared; if the
+//! kernel with the probe needs too many registers, it is assembled again with a limit. Other kernels get no limit,
+//! since ptxas uses all registers that a limit allows, even 64 where 48 are enough. If a program divides its work by
+//! the number of resident CTAs, the limit allows as many of them as without the probe.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ use crate::compile::{BuildError, Result};
 
 pub(crate) type Registers = BTreeMap<String, u32>;
 
-/// Registers per lane in each of an SM's four partitions. An SM has 65,536 registers (compute capability 7.0 and later).
-const PART: u32 = 65_536 / 4 / 32;
-const STEP: u32 = 8;
+/// Registers per lane in each of an SM's four partitions. An SM has 65,536 registers (compute capability 7.0+).
+const PARTITION_REGISTERS: u32 = 65_536 / 4 / 32;
+const ALLOCATION_UNIT: u32 = 8;
 /// Maximum number of warps per partition: for one CTA (1,024 threads), and for all resident CTAs (2,048 threads).
 const MAX_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
-const MOST: u32 = 255;
+const MAX_REGISTERS: u32 = 255;
 
-/// `EIATTR_REGCOUNT` in the section `.nv.info`: a symbol index, and the number of registers used by the function that the
-/// symbol names.
+/// `EIATTR_REGCOUNT` in the section `.nv.info`: a symbol index, and the number of registers used by the function that
+/// the symbol names.
 const REGISTER_COUNT: [u8; 4] = [4, 0x2f, 8, 0];
 
-/// Returns `ptx` with limits for the kernels that use too many registers in one of the `probed` binaries, compared with the
-/// `native` binary for the same architecture. With `as_resident`, as many CTAs must be resident as without the probe.
-/// Returns `None` if there are no such kernels.
+/// Returns `ptx` with limits for the kernels that use too many registers in one of the `probed` binaries, compared with
+/// the `native` binary for the same architecture. With `as_resident`, as many CTAs must be resident as without the
+/// probe. Returns `None` if there are no such kernels.
 pub(crate) fn limited(
     ptx: &str,
     native: &[Registers],
@@ -36,22 +36,22 @@ pub(crate) fn limited(
     as_resident: bool,
 ) -> Option<String> {
     let kernels = kernels(ptx);
-    let in_functions = kernels.iter().any(|k| k.name.is_none() && k.waits_for_grid);
+    let functions_wait = kernels.iter().any(|k| k.name.is_none() && k.waits_for_grid);
     let mut limits = Vec::new();
     for kernel in &kernels {
         let Some(name) = kernel.name.filter(|_| !kernel.has_own_limit) else {
             continue;
         };
-        let all_resident = as_resident || kernel.waits_for_grid || in_functions;
+        let all_resident = as_resident || kernel.waits_for_grid || functions_wait;
         if kernel.has_own_size && !all_resident {
             continue;
         }
-        let (mut limit, mut is_over) = (MOST, false);
-        for (before, after) in native.iter().zip(probed) {
-            if let (Some(before), Some(taken)) = (before.get(name), after.get(name)) {
-                let allowed = limit_of(*before, all_resident);
+        let (mut limit, mut is_over) = (MAX_REGISTERS, false);
+        for (native, probed) in native.iter().zip(probed) {
+            if let (Some(native), Some(used)) = (native.get(name), probed.get(name)) {
+                let allowed = limit_of(*native, all_resident);
                 limit = limit.min(allowed);
-                is_over |= *taken > allowed;
+                is_over |= *used > allowed;
             }
         }
         if is_over {
@@ -71,12 +71,12 @@ pub(crate) fn limited(
     Some(text)
 }
 
-/// Returns the maximum number of registers that allows CTAs as large as with `native` registers or, with `all_resident`, as
-/// many resident CTAs. Warps are spread evenly over the partitions of an SM.
+/// Returns the maximum number of registers that allows CTAs as large as with `native` registers or, with
+/// `all_resident`, as many resident CTAs. Warps are spread evenly over the partitions of an SM.
 fn limit_of(native: u32, all_resident: bool) -> u32 {
-    let warps = PART / native.max(1).next_multiple_of(STEP);
+    let warps = PARTITION_REGISTERS / native.max(1).next_multiple_of(ALLOCATION_UNIT);
     let warps = warps.clamp(1, MAX_WARPS[usize::from(all_resident)]);
-    (PART / warps / STEP * STEP).min(MOST)
+    (PARTITION_REGISTERS / warps / ALLOCATION_UNIT * ALLOCATION_UNIT).min(MAX_REGISTERS)
 }
 
 /// A kernel or a device function (without its name) in PTX from `llc`.
@@ -86,14 +86,14 @@ struct Kernel<'a> {
     body: usize,
     has_own_size: bool,
     has_own_limit: bool,
-    /// Whether it reads an `%envreg` register: the address of the words that a cooperative launch uses to synchronise the
-    /// grid.
+    /// Whether it reads an `%envreg` register: the address of the words that a cooperative launch uses to synchronise
+    /// the grid.
     waits_for_grid: bool,
 }
 
 fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
     let mut found: Vec<Kernel<'_>> = Vec::new();
-    // Inline PTX in a body may have its own blocks.
+    // Inline PTX in a body can contain blocks.
     let (mut position, mut depth) = (0, 0);
     for line in ptx.split_inclusive('\n') {
         let entry = line
@@ -124,11 +124,11 @@ fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
     found
 }
 
-pub(crate) fn of_each(binaries: &[PathBuf]) -> Result<Vec<Registers>> {
-    binaries.iter().map(|path| of(path)).collect()
+pub(crate) fn read_all(binaries: &[PathBuf]) -> Result<Vec<Registers>> {
+    binaries.iter().map(|path| read_binary(path)).collect()
 }
 
-pub(crate) fn of(binary: &Path) -> Result<Registers> {
+pub(crate) fn read_binary(binary: &Path) -> Result<Registers> {
     let bytes = std::fs::read(binary).map_err(BuildError::io("read", binary))?;
     read(&bytes).map_err(|reason| {
         BuildError::installation(
@@ -148,7 +148,7 @@ enum CubinError {
 
 fn read(bytes: &[u8]) -> Result<Registers, CubinError> {
     let binary = object::File::parse(bytes)?;
-    // A module without kernels may lack this section.
+    // A module without kernels can lack this section.
     let Some(section) = binary.section_by_name(".nv.info") else {
         return Ok(Registers::new());
     };
@@ -160,14 +160,14 @@ fn read(bytes: &[u8]) -> Result<Registers, CubinError> {
             4 => usize::from(u16::from_le_bytes([*low, *high])),
             _ => 0,
         };
-        let (value, behind) = values.split_at_checked(size).ok_or(CubinError::Truncated)?;
+        let (value, remainder) = values.split_at_checked(size).ok_or(CubinError::Truncated)?;
         if let (true, &[a, b, c, d, e, f, g, h]) = (rest.starts_with(&REGISTER_COUNT), value) {
             let symbol = SymbolIndex(u32::from_le_bytes([a, b, c, d]) as usize);
             let symbol = binary.symbol_by_index(symbol).and_then(|s| s.name());
             let name = symbol?.to_owned();
             registers.insert(name, u32::from_le_bytes([e, f, g, h]));
         }
-        rest = behind;
+        rest = remainder;
     }
     Ok(registers)
 }

@@ -1,7 +1,7 @@
 //! Compiles Superstep's own device code: probe handlers, and support functions that device code calls.
 //!
-//! Handlers are the files `probe_<probe>.{c,cu}` in a runtime's `device` folder, or `probe_trace_<protocol>.cu` for a protocol of the CUDA
-//! backend. The files `support_…` are linked into one bitcode file.
+//! Handlers are the files `probe_<probe>.{c,cu}` in a runtime's `device` folder, or `probe_trace_<protocol>.cu` for a
+//! protocol of the CUDA backend. The files `support_…` are linked into one bitcode file.
 
 use std::path::{Path, PathBuf};
 
@@ -85,8 +85,8 @@ impl Builder {
         (self.runner).file("device support", tool, subject, args, BITCODE)
     }
 
-    /// Returns flags for device code that the instrumenter optimises further: it evaluates `__builtin_constant_p` once the handler is
-    /// inlined and sites are constants.
+    /// Returns flags for device code that the instrumenter optimises further: it evaluates `__builtin_constant_p` after
+    /// the handler is inlined and sites are constants.
     pub(crate) fn device_flags(&self) -> Args {
         Args::of(["-x", "cuda", "--cuda-device-only"])
             .text(self.gpu_arch_flag())

@@ -1,7 +1,7 @@
-/* The stub that executables and shared libraries contain in place of libcudart. Each function of the CUDA runtime jumps through a slot that
- * its first call fills, so the same executable runs with any of Superstep's runtimes. Compiled once per installation. SUPERSTEP_NAMES is
- * the file with the list of functions, SUPERSTEP_RUNTIME the library to use if the environment
- * variable of that name is not set. */
+/* The stub that executables and shared libraries contain in place of libcudart. Each function of the CUDA runtime jumps
+ * through a slot that its first call fills, so the same executable runs with any of Superstep's runtimes. Compiled once
+ * per installation. SUPERSTEP_NAMES is the file with the list of functions, and SUPERSTEP_RUNTIME the library to use if
+ * the environment variable of that name is not set. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static void *find(const char *name) {
     size_t bytes = strcspn(list, ":");
     if (!libraries[i]) {
       char *path = strndup(list, bytes);
-      /* Modules that are loaded later find the runtime among the global symbols. Opening a library twice loads it once. */
+      /* Modules loaded later find the runtime among the global symbols. Opening a library twice loads it once. */
       libraries[i] = path ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
       free(path);
       if (!libraries[i]) {
@@ -48,7 +48,7 @@ static void *find(const char *name) {
   exit(70);
 }
 
-/* Restores the name that the runner gave the program, which the start script cannot pass on. Child processes keep their own names. */
+/* Restores the program name from the runner, which the start script cannot pass on. Child processes keep their own. */
 __attribute__((constructor)) static void take_name(int argc, char **argv) {
   const char *name = getenv("SUPERSTEP_NAME");
   if (!name) return;
@@ -65,8 +65,8 @@ __attribute__((visibility("hidden"), used)) void *superstep_resolve(unsigned lon
   return function;
 }
 
-/* Preserves all argument registers. At a function's entry the stack is 8 bytes off a 16-byte boundary, and it still is after the number and
- * seven registers have been pushed. */
+/* Preserves all argument registers. At a function's entry the stack is 8 bytes off a 16-byte boundary, and again
+ * after the number and seven registers have been pushed. */
 __asm__(".text\n"
         ".Lresolve:\n"
         "  push %rax; push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9\n"

@@ -1,5 +1,5 @@
-//! Stand-ins for the driver libraries. Programs are linked with them, and load them at run time on the CPU backend, which
-//! has no driver.
+//! Stand-ins for the driver libraries. Programs are linked with them, and load them at run time on the CPU backend,
+//! which has no driver.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,8 +15,8 @@ pub struct Driver {
     pub file: &'static str,
     headers: &'static [&'static str],
     start: &'static str,
-    /// Whether the real library works with the CPU backend. It does not if it takes addresses, since it cannot access the backend's memory.
-    works_beside: bool,
+    /// Whether the real library works with the CPU backend: it cannot access addresses in the backend's memory.
+    works_with_cpu: bool,
 }
 
 pub const DRIVERS: [Driver; 2] = [
@@ -25,19 +25,19 @@ pub const DRIVERS: [Driver; 2] = [
         file: "libcuda.so.1",
         headers: &["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"],
         start: "cu",
-        works_beside: false,
+        works_with_cpu: false,
     },
     Driver {
         link: "nvidia-ml",
         file: "libnvidia-ml.so.1",
         headers: &["nvml.h"],
         start: "nvml",
-        works_beside: true,
+        works_with_cpu: true,
     },
 ];
 
 impl Driver {
-    /// Returns the names of its functions from the headers in `include`; none if the toolkit lacks the headers.
+    /// Returns the names of its functions from the headers in `include`; empty if the toolkit lacks the headers.
     fn functions(&self, include: &Path) -> BTreeSet<String> {
         let header = |name: &&str| fs::read_to_string(include.join(name)).ok();
         let text: String = self.headers.iter().filter_map(header).collect();
@@ -87,16 +87,16 @@ impl Builder {
 
     /// Returns the stand-in that a program needs for a library on the CPU backend, if any.
     pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>> {
-        let is_it = |driver: &&Driver| driver.file == library.file_name();
-        match DRIVERS.iter().find(is_it) {
-            Some(driver) if driver.works_beside && library.path.is_some() => Ok(None),
+        let is_library = |driver: &&Driver| driver.file == library.file_name();
+        match DRIVERS.iter().find(is_library) {
+            Some(driver) if driver.works_with_cpu && library.path.is_some() => Ok(None),
             Some(driver) if self.options.backend == Backend::Cpu => self.driver(driver),
             _ => Ok(None),
         }
     }
 
-    /// Returns the first lines of a start script, which make `executable` find the driver's stand-ins.
-    pub(crate) fn find_drivers(&self, executable: &Path) -> Result<String> {
+    /// Returns the first lines of a start script, with which `executable` finds the driver's stand-ins.
+    pub(crate) fn driver_search(&self, executable: &Path) -> Result<String> {
         if self.runner.dry_run.is_some() || self.options.backend != Backend::Cpu {
             return Ok(String::new());
         }

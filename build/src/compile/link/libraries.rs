@@ -1,4 +1,4 @@
-//! Shared libraries that an executable needs, and where each comes from on another machine.
+//! Shared libraries that an executable needs, and where another machine gets each of them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ pub struct Library {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supplier {
-    /// The machine itself: libraries that every distribution has, and the driver.
+    /// The machine itself: libraries that every distribution includes, and the driver.
     Machine,
-    /// NVIDIA's installer: these libraries are proprietary and take hundreds of megabytes.
+    /// NVIDIA's installer: these libraries are proprietary and occupy hundreds of megabytes.
     Nvidia,
     Program,
 }
 
-const OF_THE_MACHINE: &str = "ld-linux libanl.so libc.so libcuda.so libdl.so libgcc_s.so libm.so libmvec.so libnsl.so \
+const SYSTEM_LIBRARIES: &str = "ld-linux libanl.so libc.so libcuda.so libdl.so libgcc_s.so libm.so libmvec.so libnsl.so \
     libnvidia- libpthread.so libresolv.so librt.so libstdc++.so libutil.so linux-gate.so \
     linux-vdso.so";
 
-const OF_NVIDIA: &str = "libcublas libcudart.so libcudnn libcufft libcufile libcupti libcurand libcusolver \
+const NVIDIA_LIBRARIES: &str = "libcublas libcudart.so libcudnn libcufft libcufile libcupti libcurand libcusolver \
     libcusparse libnccl libnpp libnvJitLink libnvToolsExt libnvblas libnvjpeg libnvperf \
     libnvptxcompiler libnvrtc libnvvm";
 
@@ -40,7 +40,7 @@ impl Library {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns true for cuBLAS; the CPU backend provides those of its functions that OpenBLAS has.
+    /// Returns true for cuBLAS; the CPU backend provides those functions that OpenBLAS implements.
     pub fn is_blas(&self) -> bool {
         self.file_name().starts_with("libcublas.so")
     }
@@ -50,9 +50,9 @@ impl Library {
             let name = self.file_name();
             starts.split(' ').any(|start| name.starts_with(start))
         };
-        if is_one_of(OF_THE_MACHINE) {
+        if is_one_of(SYSTEM_LIBRARIES) {
             Supplier::Machine
-        } else if is_one_of(OF_NVIDIA) {
+        } else if is_one_of(NVIDIA_LIBRARIES) {
             Supplier::Nvidia
         } else {
             Supplier::Program
@@ -61,15 +61,16 @@ impl Library {
 }
 
 pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library]) -> Result<()> {
-    // These two contain no GPU code, and are replaced or left out.
-    const OPEN: [&str; 2] = ["libcudart", "libnvToolsExt"];
+    // These two are replaced or left out.
+    const WITHOUT_GPU_CODE: [&str; 2] = ["libcudart", "libnvToolsExt"];
     let mut names = (libraries.iter())
         .filter(|library| library.supplier() == Supplier::Nvidia)
         .map(Library::file_name);
-    let proprietary = names.find(|name| !OPEN.iter().any(|start| name.starts_with(start)));
+    let proprietary =
+        names.find(|name| !WITHOUT_GPU_CODE.iter().any(|start| name.starts_with(start)));
     proprietary.map_or(Ok(()), |library| {
         let why = format!(
-            "it needs {library}, whose code is precompiled and runs only on a GPU; run it with --backend cuda on a machine with a GPU, or build it without {library}"
+            "it needs {library}, which contains precompiled code that runs only on a GPU; run it with --backend cuda on a machine with a GPU, or build it without {library}"
         );
         let what = format!("{program} for the CPU backend");
         Err(BuildError::unsupported(what, why))
@@ -77,9 +78,9 @@ pub(crate) fn refuse_proprietary_libraries(program: &str, libraries: &[Library])
 }
 
 impl Builder {
-    /// Returns the first lines of a start script, which find NVIDIA's libraries or replacements if the program needs any.
-    /// The strings are the paths of superstep, executable and runtime, quoted for the shell.
-    pub(crate) fn find_proprietary(
+    /// Returns the first lines of a start script, which find NVIDIA's libraries or replacements if the program needs
+    /// any. The strings are the shell-quoted paths of superstep, the executable and the runtime.
+    pub(crate) fn proprietary_search(
         &self,
         executable: &Path,
         [superstep, started, runtime]: [&str; 3],
@@ -90,7 +91,7 @@ impl Builder {
         let needed = libraries(executable)?;
         let options = match self.options.backend {
             Backend::Cpu if needed.iter().any(Library::is_blas) => format!(" --blas {runtime}"),
-            Backend::Cuda if needed.iter().any(|of| of.supplier() == Supplier::Nvidia) => "".into(),
+            Backend::Cuda if needed.iter().any(|it| it.supplier() == Supplier::Nvidia) => "".into(),
             _ => return Ok(String::new()),
         };
         Ok(format!(
@@ -99,18 +100,18 @@ impl Builder {
     }
 
     /// Fails if `file` needs a library with precompiled GPU code that has no CPU replacement.
-    pub(crate) fn runs_on_the_cpu(&self, program: &str, file: &Path) -> Result<()> {
+    pub(crate) fn check_runs_on_cpu(&self, program: &str, file: &Path) -> Result<()> {
         let (blas, others): (Vec<_>, Vec<_>) =
             libraries(file)?.into_iter().partition(Library::is_blas);
         refuse_proprietary_libraries(program, &others)?;
         if blas.is_empty() {
             return Ok(());
         }
-        let has = functions(&self.installation.cpu_runtime()?, true)?;
+        let provided = functions(&self.installation.cpu_runtime()?, true)?;
         let called = functions(file, false)?;
         let mut called = called.iter().filter(|name| name.starts_with("cublas"));
-        let lacking = called.find(|name| !has.contains(*name));
-        lacking.map_or(Ok(()), |function| {
+        let missing = called.find(|name| !provided.contains(*name));
+        missing.map_or(Ok(()), |function| {
             let why = format!(
                 "it calls the cuBLAS function {function}, for which OpenBLAS has no replacement; run it with --backend cuda on a machine with a GPU"
             );
@@ -120,8 +121,8 @@ impl Builder {
     }
 }
 
-/// Returns whether files or the program's own libraries that they need ask how many CTAs can be resident.
-pub(crate) fn asks_for_residency(files: &[PathBuf]) -> Result<bool> {
+/// Returns whether `files`, or the program's own libraries that they need, query how many CTAs can be resident.
+pub(crate) fn queries_residency(files: &[PathBuf]) -> Result<bool> {
     let mut all = files.to_vec();
     for file in files {
         let own = libraries(file)?.into_iter();
@@ -136,8 +137,8 @@ pub(crate) fn asks_for_residency(files: &[PathBuf]) -> Result<bool> {
     Ok(false)
 }
 
-/// Returns whether the code in a file calls a stub function whose name begins with `start`. The linker has resolved the
-/// calls to distances from the next instruction. Returns true for a file without symbols, since it may call one.
+/// Returns whether the code in a file calls a stub function with the prefix `start`. The linker has resolved the
+/// calls to distances from the next instruction. Returns true for a file without symbols, since it might call one.
 fn calls(file: &Path, start: &str) -> Result<bool> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;
     let Ok(parsed) = object::File::parse(bytes.as_slice()) else {
@@ -180,8 +181,9 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>> {
     if !output.status.success() {
         let (status, text) = (output.status, String::from_utf8_lossy(&output.stderr));
         let text = text.trim_end();
-        let why =
-            format!("the dynamic loader cannot load it here: `ldd` ended with {status}: {text}");
+        let why = format!(
+            "the dynamic loader cannot load it on this machine: `ldd` ended with {status}: {text}"
+        );
         return Err(BuildError::unsupported(file.to_string_lossy(), why));
     }
     let text = String::from_utf8_lossy(&output.stdout);
@@ -200,11 +202,11 @@ fn has_section(file: &Path, name: &str) -> Result<bool> {
 
 /// Parses a line of `ldd`: `name => path (address)` or `path (address)`. The line of a missing library has no address.
 fn library(line: &str) -> Option<Library> {
-    let place = |found: &str| Some(found.rsplit_once('(')?.0.trim().to_owned());
+    let path = |found: &str| Some(found.rsplit_once('(')?.0.trim().to_owned());
     let (name, path) = match line.split_once("=>") {
-        Some((name, found)) => (name.trim().to_owned(), place(found)),
+        Some((name, found)) => (name.trim().to_owned(), path(found)),
         None => {
-            let path = place(line)?;
+            let path = path(line)?;
             (path.clone(), Some(path))
         }
     };

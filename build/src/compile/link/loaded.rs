@@ -1,8 +1,8 @@
 //! Lists the modules that a program's executable loads when it starts, one list per variant.
 //!
-//! The modules of an executable and its libraries are compiled in the same stages, whichever build system built it. When a
-//! module registers itself (`runtime/core/src/loaded.rs`), the runtime finds the result, a shared object or GPU binary, in
-//! the list that an environment variable names. Thus one executable serves both backends and all probes.
+//! The modules of an executable and its libraries are compiled in the same stages, regardless of the build system. When
+//! a module registers itself (`runtime/core/src/loaded.rs`), the runtime finds the result, a shared object or GPU
+//! binary, in the list that an environment variable names. Thus, one executable serves both backends and all probes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -38,8 +38,8 @@ pub fn started_by(start: &Path) -> PathBuf {
     executable.unwrap_or_else(|_| start.to_owned())
 }
 
-/// Returns the identity of a variant, independent of its location: a hash of its executable and of everything that it loads.
-/// A bundle's script contains it.
+/// Returns the identity of a variant, independent of its location: a hash of its executable and of everything that it
+/// loads. A bundle's script contains it.
 pub fn identity(start: &Path) -> std::io::Result<String> {
     let list = start.with_file_name(LIST);
     if !list.is_file() {
@@ -70,9 +70,9 @@ impl Builder {
             }
             let file = program.folder.join(&unit.file);
             if self.options.backend == Backend::Cpu {
-                self.runs_on_the_cpu(&program.name, &file)?;
+                self.check_runs_on_cpu(&program.name, &file)?;
             }
-            record::of_program(&file, &mut records)?;
+            record::read_program(&file, &mut records)?;
         }
         if records.is_empty() {
             return Err(BuildError::unsupported(
@@ -115,7 +115,7 @@ impl Builder {
     }
 
     pub fn loaded_modules(&self, program: &Program) -> Result<PathBuf> {
-        self.loaded_list(&self.parts(program)?.modules, &self.nothing()?)
+        self.loaded_list(&self.parts(program)?.modules, &self.no_probe()?)
     }
 
     pub(crate) fn start(&self, executable: &Path, search: &str, list: &Path) -> Result<PathBuf> {
@@ -140,8 +140,8 @@ impl Builder {
     pub(crate) fn library_search(&self, executable: &Path) -> Result<String> {
         let superstep = quote_path(self.installation.binaries.join("superstep"));
         let runtime = quote_path(self.installation.cpu_runtime()?);
-        let words = [&superstep[..], &quote_path(executable), &runtime];
-        Ok(self.find_proprietary(executable, words)? + &self.find_drivers(executable)?)
+        let paths = [&superstep[..], &quote_path(executable), &runtime];
+        Ok(self.proprietary_search(executable, paths)? + &self.driver_search(executable)?)
     }
 
     fn variables(&self, runtime: &str, first: &str, list: &str) -> String {
@@ -184,8 +184,8 @@ impl Builder {
             let runtime = runtime.collect::<Vec<_>>().join(":");
             let list = format!("$here/modules/{name}.txt");
             let first = format!("\"$lib\"/{}", names[0]);
-            let words = ["\"$lib\"/../superstep", &built, &first];
-            head.push_str(&self.find_proprietary(&started_by(start), words)?);
+            let paths = ["\"$lib\"/../superstep", &built, &first];
+            head.push_str(&self.proprietary_search(&started_by(start), paths)?);
             head.push_str(&self.variables(&runtime, names[0], &list));
         }
         let script = script(&head, &built) + &format!("# {identity}\n");

@@ -1,5 +1,5 @@
-//! Device code in host objects. A host object contains its module's device code as a record, and a NUL-terminated module ID
-//! in place of the GPU binary. `superstep nvcc` and suites produce the same objects.
+//! Device code in host objects. A host object contains its module's device code as a record, and a NUL-terminated
+//! module ID in place of the GPU binary. `superstep nvcc` and suites produce the same objects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ impl Builder {
         self.host_object(&embedded.unit, args)
     }
 
-    fn registering_first(&self, object: &Path) -> Result<PathBuf> {
+    fn with_early_registration(&self, object: &Path) -> Result<PathBuf> {
         if self.runner.dry_run.is_some() {
             return Ok(object.to_owned());
         }
@@ -85,7 +85,7 @@ impl Builder {
         embedded: &[EmbeddedDeviceCode<'_>],
     ) -> Result<Vec<PathBuf>> {
         let hosts = embedded.par_iter();
-        let hosts = hosts.map(|embedded| self.registering_first(&self.embed(embedded)?));
+        let hosts = hosts.map(|embedded| self.with_early_registration(&self.embed(embedded)?));
         let mut objects: Vec<PathBuf> = hosts.collect::<Result<_, _>>()?;
         if embedded.iter().any(|embedded| embedded.unit.linked) {
             let records = embedded.iter().map(|embedded| &embedded.record);
@@ -107,19 +107,19 @@ impl Builder {
         let folder = text(&program.folder)?;
         let embedded = self.device_code(only_unit(program, relocatable), folder)?;
         let object = self.embed(&embedded)?;
-        let beside = |file: &Path, name: &str| {
+        let read_next_to = |file: &Path, name: &str| {
             let path = file.parent().unwrap_or(Path::new(".")).join(name);
             fs::read_to_string(path).unwrap_or_default()
         };
-        let lists = [&object, &embedded.ir.front_end].map(|file| beside(file, DEPENDENCIES));
+        let lists = [&object, &embedded.ir.front_end].map(|file| read_next_to(file, DEPENDENCIES));
         let mut dependencies = lists.map(|list| depfile::parse(&list)).concat();
-        // Cached files may be removed at any time.
+        // Cached files can be removed at any time.
         dependencies.retain(|path| !path.starts_with(&self.runner.cache.root));
         let mut seen = std::collections::HashSet::new();
         dependencies.retain(|path| seen.insert(path.clone()));
         Ok(HostObject {
-            messages: beside(&object, MESSAGES),
-            object: self.registering_first(&object)?,
+            messages: read_next_to(&object, MESSAGES),
+            object: self.with_early_registration(&object)?,
             dependencies,
         })
     }
@@ -140,7 +140,7 @@ impl Builder {
         if kind == "ptx" {
             return Ok(ptx);
         }
-        let cubins = self.cubins(&module, &ptx, Waits::Perhaps)?;
+        let cubins = self.cubins(&module, &ptx, Waits::Maybe)?;
         match kind {
             "fatbin" => self.packed(&module, cubins, ptx),
             _ => Ok(cubins.into_iter().next().unwrap_or(ptx)),
@@ -159,16 +159,16 @@ impl Builder {
         Ok(Some(self.linked_object(folder, text(folder)?, &records)?))
     }
 
-    /// Compiles the object that registers the linked `units` with all their kernels and variables (`linked.c`). `place` distinguishes
-    /// objects with the same content.
+    /// Compiles the object that registers the linked `units` with all their kernels and variables (`linked.c`).
+    /// `record_folder` distinguishes objects with the same content.
     fn linked_object<'a>(
         &self,
         folder: &Path,
-        place: String,
+        record_folder: String,
         units: impl IntoIterator<Item = &'a DeviceCodeRecord, IntoIter: Clone>,
     ) -> Result<PathBuf> {
         let units = units.into_iter();
-        let record = &DeviceCodeRecord::linked(place, units.clone());
+        let record = &DeviceCodeRecord::linked(record_folder, units.clone());
         let symbols = linked::definitions(units.map(DeviceCodeRecord::symbol));
         let source = include_bytes!("linked.c");
         let source = self.runner.text_file("linked.c", source)?;
@@ -181,7 +181,7 @@ impl Builder {
     }
 
     pub fn empty_object(&self) -> Result<PathBuf> {
-        let source = self.runner.text_file("nothing.c", b"")?;
+        let source = self.runner.text_file("empty.c", b"")?;
         let args = Args::of(["-x", "c", "-c"]).input(source);
         self.device_link_step(Path::new("."), args)
     }
@@ -224,8 +224,8 @@ fn text(folder: &Path) -> Result<String> {
     })
 }
 
-/// Returns the only unit of `program`. `superstep nvcc` does not number units; a hash of path and flags distinguishes their
-/// static kernels and variables.
+/// Returns the only unit of `program`. `superstep nvcc` does not number units; a hash of path and flags distinguishes
+/// their static kernels and variables.
 fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
     let unit = &program.units[0];
     let mut key = KeyHasher::new("unit");

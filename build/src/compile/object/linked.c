@@ -1,8 +1,8 @@
-/* Registers the device code of a program whose units were linked into one module. Compiled once per such program.
- * SUPERSTEP_IMAGE is the file that takes the place of the GPU binary.
+/* Registers the device code of a program with units that were linked into one module. Compiled once per program.
+ * SUPERSTEP_IMAGE is the file that replaces the GPU binary.
  *
- * Clang, given -fgpu-rdc, describes every kernel and every variable of a unit with an entry in the section
- * llvm_offload_entries; the layout and the meaning of the flags are those of LLVM 22's llvm/Frontend/Offloading/Utility.h. */
+ * With -fgpu-rdc, Clang describes every kernel and every variable of a unit with an entry in the section
+ * llvm_offload_entries; llvm/Frontend/Offloading/Utility.h in LLVM 22 defines the layout and the flags. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ struct Entry {
   void *pointer; /* address of the host's pointer to a managed variable */
 };
 
-/* The symbols of the linked units, and the kind of the entry that precedes each unit's entries and has the unit's symbol as its address.
- * The section has the entries of all units in the file, including those linked into other modules. */
+/* The symbols of the linked units, and the kind of the entry that precedes each unit's entries and has its symbol as
+ * address. The section has the entries of all units in the file, including those linked into other modules. */
 extern const char superstep_units[] __attribute__((visibility("hidden")));
 extern const char superstep_units_end[] __attribute__((visibility("hidden")));
 enum { UNIT = 0x5353 };

@@ -1,9 +1,9 @@
-//! Separate device compilation: programs whose kernels call device functions in other units, or use their variables.
+//! Separate device compilation: programs with kernels that call other units' device functions or use their variables.
 //!
-//! nvcc compiles such units with `-rdc=true` and links their binaries with `nvlink`. Here the units' device IR is linked into one module
-//! before the analysis, which thus sees both caller and callee of every call, and becomes one binary. On the host side, Clang's `-fgpu-rdc`
-//! gives kernels and variables the same names in every unit, and lists them in a section that the linker joins; `linked.c` reads it when
-//! the program starts.
+//! nvcc compiles these units with `-rdc=true` and links their binaries with `nvlink`. Superstep links their device IR
+//! into one module before the analysis, which therefore sees both the caller and the callee of every call; the module
+//! becomes one binary. On the host side, Clang's `-fgpu-rdc` gives kernels and variables the same names in every unit
+//! and lists them in a section; the linker concatenates these sections, and `linked.c` reads them at program start.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ const FLAGS: [&str; 5] = [
     "--device-c",
 ];
 
-pub(crate) fn asks(flag: &str) -> bool {
+pub(crate) fn is_flag(flag: &str) -> bool {
     FLAGS.contains(&flag)
 }
 
-pub(crate) fn asked(flags: &Flags) -> bool {
-    flags.all.iter().chain(&flags.device).any(|flag| asks(flag))
+pub(crate) fn is_requested(flags: &Flags) -> bool {
+    (flags.all.iter().chain(&flags.device)).any(|flag| is_flag(flag))
 }
 
 /// Returns a header for a linked unit. It adds an entry that refers to `symbol` in front of the unit's own entries.
@@ -47,8 +47,8 @@ pub(crate) fn mark(symbol: &str) -> String {
 
 pub(crate) fn definitions(symbols: impl Iterator<Item = String>) -> String {
     let symbols: BTreeSet<String> = symbols.collect();
-    let one = |symbol: &String| format!(".globl {symbol}\\n.hidden {symbol}\\n{symbol}: .byte 0");
-    let each: Vec<String> = symbols.iter().map(one).collect();
+    let define = |name: &String| format!(".globl {name}\\n.hidden {name}\\n{name}: .byte 0");
+    let each: Vec<String> = symbols.iter().map(define).collect();
     let lines = [
         ".pushsection .rodata",
         "superstep_units:",

@@ -1,7 +1,7 @@
 //! Records of device code: compilation writes them into host objects, and they are read from executables.
 //!
-//! A record is in the section [`SECTION`], which is not loaded at run time. Linkers join the sections of their inputs, so a file has one
-//! record for each of its modules:
+//! A record is in the section [`SECTION`], which is not loaded at run time. Linkers concatenate the sections of their
+//! inputs, so a file has one record for each of its modules:
 //!
 //! ```text
 //! magic (16 bytes) · length of the head (8 bytes, little endian) · head (JSON) · bitcode, unit by unit
@@ -26,10 +26,10 @@ const PREFIX: usize = MAGIC.len() + 8;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) name: String,
-    /// Working folder of the compiler, to which file names are relative. Empty for suite programs, which do not depend on
-    /// it.
+    /// Working folder of the compiler, to which file names are relative. Empty for suite programs, which do not depend
+    /// on it.
     pub(crate) folder: String,
-    /// Whether it is to be linked with other device code.
+    /// Whether it must be linked with other device code.
     pub(crate) relocatable: bool,
     pub(crate) units: Vec<usize>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct DeviceCodeRecord {
 }
 
 impl DeviceCodeRecord {
-    /// Merges records whose units were linked.
+    /// Merges the records of linked units.
     pub(crate) fn linked<'a>(
         folder: String,
         records: impl IntoIterator<Item = &'a DeviceCodeRecord>,
@@ -74,8 +74,8 @@ impl DeviceCodeRecord {
         hash_bytes(&self.encode()).to_string()
     }
 
-    /// Returns the symbol by which a host object refers to relocatable device code. The device link's object defines it, so
-    /// that linkers extract that object from an archive, and report the symbol if the device link is missing.
+    /// Returns the symbol by which a host object refers to relocatable device code. The device link's object defines
+    /// it, so that linkers extract that object from an archive, and report the symbol if the device link is missing.
     pub(crate) fn symbol(&self) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric();
         let name = self.head.name.replace(|letter| !is_plain(letter), "_");
@@ -85,8 +85,8 @@ impl DeviceCodeRecord {
     pub(crate) fn units(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bitcode.as_slice();
         self.head.units.iter().map(move |&bytes| {
-            let (unit, behind) = rest.split_at(bytes);
-            rest = behind;
+            let (unit, remainder) = rest.split_at(bytes);
+            rest = remainder;
             unit
         })
     }
@@ -96,7 +96,7 @@ impl DeviceCodeRecord {
 fn decode(mut bytes: &[u8]) -> Option<Vec<DeviceCodeRecord>> {
     let mut records = Vec::new();
     loop {
-        // Linkers pad the sections that they join.
+        // Linkers pad the sections that they concatenate.
         let padding = bytes.iter().take_while(|&&byte| byte == 0).count();
         bytes = &bytes[padding..];
         if bytes.is_empty() {
@@ -123,7 +123,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>> {
         let why = format!("its section {SECTION} is damaged; build it again");
         BuildError::unsupported(path.to_string_lossy(), why)
     };
-    let of_object = |bytes: &[u8]| -> Option<Vec<DeviceCodeRecord>> {
+    let read_object = |bytes: &[u8]| -> Option<Vec<DeviceCodeRecord>> {
         let Ok(file) = object::File::parse(bytes) else {
             return Some(Vec::new());
         };
@@ -133,23 +133,24 @@ pub(crate) fn read(path: &Path) -> Result<Vec<DeviceCodeRecord>> {
         }
     };
     let Ok(archive) = ArchiveFile::parse(bytes.as_slice()) else {
-        return of_object(&bytes).ok_or_else(damaged);
+        return read_object(&bytes).ok_or_else(damaged);
     };
     let mut records = Vec::new();
     for member in archive.members() {
         let data = member.and_then(|member| member.data(bytes.as_slice()));
-        records.extend(data.ok().and_then(of_object).ok_or_else(damaged)?);
+        records.extend(data.ok().and_then(read_object).ok_or_else(damaged)?);
     }
     Ok(records)
 }
 
-/// Adds the records of an executable or a shared library, and of the program's own libraries that it needs, each once.
-pub(crate) fn of_program(executable: &Path, records: &mut Vec<DeviceCodeRecord>) -> Result<()> {
+/// Adds the records of an executable or a shared library, and of the program's own libraries that it needs, without
+/// duplicates.
+pub(crate) fn read_program(executable: &Path, records: &mut Vec<DeviceCodeRecord>) -> Result<()> {
     let mut files = vec![executable.to_owned()];
     for library in libraries(executable)? {
         match (library.supplier(), library.path) {
             (Supplier::Program, Some(path)) => files.push(path),
-            // A plugin may need libraries that the program has already loaded.
+            // A plugin can need libraries that the program has already loaded.
             (Supplier::Program, None) if is_started(executable)? => {
                 let why = format!(
                     "the loader cannot find its shared library {}; add the library's folder to LD_LIBRARY_PATH",

@@ -1,4 +1,4 @@
-//! Reference builds and the flags that they get.
+//! Tests for reference builds and their flags.
 
 use super::*;
 use crate::manifest::{Constant, Flags, TranslationUnit};
@@ -43,7 +43,7 @@ fn program(folder: &Path) -> Program {
 #[test]
 fn a_recipe_has_files_where_its_commands_expect_them() {
     let folder = tempfile::tempdir().unwrap();
-    let recipe = Recipe::of(&program(folder.path()), 90).unwrap();
+    let recipe = Recipe::new(&program(folder.path()), 90).unwrap();
     assert_eq!(recipe.folder, Path::new("0"));
     let main = &recipe.files[Path::new("0/main.cu")];
     assert!(main.contains("#define N 3"), "{main}");
@@ -64,7 +64,7 @@ fn a_recipe_has_files_where_its_commands_expect_them() {
 fn a_recipe_runs_nvcc_and_reports_its_first_error() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let recipe = Recipe::of(&program(folder.path()), 90).unwrap();
+    let recipe = Recipe::new(&program(folder.path()), 90).unwrap();
     let file = folder.path().join("nvcc.json");
     fs::write(&file, serde_json::to_vec(&recipe).unwrap()).unwrap();
     let nvcc = folder.path().join("nvcc");
@@ -72,11 +72,11 @@ fn a_recipe_runs_nvcc_and_reports_its_first_error() {
         fs::write(&nvcc, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755)).unwrap();
     };
-    let place = folder.path().join("place");
+    let target = folder.path().join("place");
     tool("for a in \"$@\"; do last=\"$a\"; done; case \"$*\" in *-c*) test -f \"$last\";; esac");
-    let program = Recipe::build(&file, &nvcc, &place).unwrap();
-    assert_eq!(program, place.join("0").join(PROGRAM));
+    let program = Recipe::build(&file, &nvcc, &target).unwrap();
+    assert_eq!(program, target.join("0").join(PROGRAM));
     tool("echo 'main.cu(1): error: no'; exit 2");
-    let why = Recipe::build(&file, &nvcc, &place).unwrap_err();
+    let why = Recipe::build(&file, &nvcc, &target).unwrap_err();
     assert_eq!(why.to_string(), "nvcc failed: main.cu(1): error: no");
 }

@@ -2,17 +2,17 @@
 
 use crate::manifest::Flags;
 
-/// nvcc's `-prec-sqrt=false`, which Clang lacks. By default, single-precision square roots are rounded correctly; with this
-/// flag, libdevice approximates them.
+/// nvcc's `-prec-sqrt=false`, which Clang lacks. By default, single-precision square roots are rounded correctly; with
+/// this flag, libdevice approximates them.
 pub(crate) const INEXACT_ROOTS: &str = "-mllvm=-nvvm-reflect-add=__CUDA_PREC_SQRT=0";
 
-pub(crate) fn is_set(flags: &Flags, wanted: &str) -> bool {
+pub(crate) fn is_set(flags: &Flags, name: &str) -> bool {
     let mut flags = flags.all.iter().chain(&flags.device);
-    flags.any(|flag| flag == wanted)
+    flags.any(|flag| flag == name)
 }
 
-/// nvcc's `-prec-div=false`, without and with `-use_fast_math`. Clang stores the value in an attribute of each function, which the
-/// instrumenter reads (`instrument/src/semantics/approximate.rs`).
+/// nvcc's `-prec-div=false`, without and with `-use_fast_math`. Clang stores the value in an attribute of each
+/// function, which the instrumenter reads (`instrument/src/semantics/approximate.rs`).
 pub(crate) const FULL_DIVISIONS: &str = "-mrecip=divf";
 pub(crate) const FAST_DIVISIONS: &str = "-mrecip=divf:0";
 

@@ -1,5 +1,5 @@
-//! Support for old code that nvcc and older compilers accept and Clang does not: nvcc's implicit declarations, textures,
-//! replacements for missing headers, C before C99, launch brackets with spaces. No workaround is specific to one program.
+//! Support for old code that nvcc and older compilers accept but Clang does not: nvcc's implicit declarations,
+//! textures, missing headers, C before C99, and launch brackets with spaces. No workaround is specific to one program.
 
 use std::borrow::Cow;
 use std::fs;
@@ -43,7 +43,7 @@ static SPLIT_LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl Builder {
-    /// Returns flags for every CUDA compilation: headers before the source, and replacement headers after all include folders.
+    /// Returns flags for every CUDA compilation: headers before the source, replacement headers after include folders.
     pub(crate) fn compatible_cuda(&self, program: &Program) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let include = |args: Args, header| args.text("-include").input(folder.join(header));
@@ -68,8 +68,8 @@ impl Builder {
 
     pub fn brings(&self, header: &Path) -> bool {
         let tools = [&self.toolchain.llvm.include(), &self.toolchain.cuda.root];
-        let own = self.installation.folder(FOLDER);
-        (tools.into_iter().chain(own.as_ref().ok())).any(|folder| header.starts_with(folder))
+        let shipped = self.installation.folder(FOLDER);
+        (tools.into_iter().chain(shipped.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
 
     /// Makes the compiler read an edited copy in place of one of its own headers.
@@ -80,8 +80,8 @@ impl Builder {
         Ok(read_as(args, &header, file))
     }
 
-    /// Allows libcu++ barriers as shared variables. nvcc does not run the destructors of shared variables; Clang rejects
-    /// non-empty ones. Therefore the compiler reads a copy of the header in which the barrier's destructor is renamed.
+    /// Allows libcu++ barriers as shared variables. nvcc does not run the destructors of shared variables; Clang
+    /// rejects non-empty ones. Therefore, the compiler reads a copy of the header with a renamed destructor.
     fn shared_barriers(&self) -> Result<Args> {
         let mut args = Args::default();
         for header in BARRIERS.map(|name| self.toolchain.cuda.include.join(name)) {
@@ -101,16 +101,16 @@ impl Builder {
         Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
 
-    /// Returns flags for replacements for missing headers and for the headers of graphics libraries and OpenMP. The latter
-    /// take precedence over the system's headers, since nothing is linked with these libraries.
+    /// Returns flags for replacements for missing headers and for the headers of graphics libraries and OpenMP. The
+    /// latter take precedence over the system's headers, since nothing is linked with these libraries.
     fn stand_ins(&self) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let args = Args::of(["-idirafter"]).place("", &folder.join("include"));
         Ok(args.text("-isystem").place("", &folder.join("unlinked")))
     }
 
-    /// Makes the compiler read edited copies in place of some files: with the manifest's constants and, in CUDA, with launch
-    /// brackets joined and texture references declared in constant memory. Line numbers do not change.
+    /// Makes the compiler read edited copies in place of some files: with the manifest's constants and, in CUDA, with
+    /// launch brackets joined and texture references declared in constant memory. Line numbers do not change.
     pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {

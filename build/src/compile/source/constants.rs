@@ -1,5 +1,5 @@
-//! Sets constants in a source to a manifest's values, such as the number of timed repetitions or the default amount of data. The compiler
-//! reads an edited copy; the file does not change.
+//! Sets constants in a source to a manifest's values, such as the number of timed repetitions or the default amount of
+//! data. The compiler reads an edited copy; the file does not change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,12 +31,12 @@ pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>> {
 fn replace(text: &str, constant: &Constant) -> Option<String> {
     let name = regex::escape(&constant.name);
     // A macro's value ends at a comment; a variable's at a comma or semicolon.
-    let of_macro =
+    let macro_value =
         format!(r"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+(?P<m>\S.*?)[ \t]*(?:/[/*].*)?\r?$");
-    let of_variable = format!(
+    let variable_value = format!(
         r"\b[A-Za-z_]\w*[ \t]+{name}[ \t]*=[ \t]*(?P<v>[^=;,\x22\n][^;,\x22\n]*?)[ \t]*[;,]"
     );
-    let definition = Regex::new(&format!("(?m){of_macro}|{of_variable}")).ok()?;
+    let definition = Regex::new(&format!("(?m){macro_value}|{variable_value}")).ok()?;
     let values = definition
         .captures_iter(text)
         .filter_map(|found| Some(found.name("m").or(found.name("v"))?.range()));

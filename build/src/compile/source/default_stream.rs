@@ -7,8 +7,8 @@ use crate::manifest::Flags;
 
 const MACRO: &str = "CUDA_API_PER_THREAD_DEFAULT_STREAM";
 
-/// Clang's flag. Its driver accepts it only for HIP.
-pub(crate) const CLANG: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread"];
+/// Clang's flag, which its driver accepts only for HIP.
+pub(crate) const FLAGS: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread"];
 
 pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";
 
@@ -32,14 +32,14 @@ pub(crate) fn is_per_thread(flags: &Flags) -> bool {
     let flags = [&flags.all, &flags.device, &flags.host];
     let words = flags.into_iter().flatten();
     let mut is_defined = false;
-    let mut before = "";
+    let mut previous = "";
     for word in words.filter_map(|word| translated(word)) {
-        let of = |flag: &str| match word.strip_prefix(flag) {
+        let affects_macro = |flag: &str| match word.strip_prefix(flag) {
             Some(name) if name.split('=').next() == Some(MACRO) => true,
-            _ => before == flag && word.split('=').next() == Some(MACRO),
+            _ => previous == flag && word.split('=').next() == Some(MACRO),
         };
-        is_defined = of("-D") || is_defined && !of("-U");
-        before = word;
+        is_defined = affects_macro("-D") || is_defined && !affects_macro("-U");
+        previous = word;
     }
     is_defined
 }

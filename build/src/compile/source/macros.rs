@@ -1,12 +1,12 @@
-//! Macros that nvcc defines for every file, and that headers and programs test. `__NVCC__` is not among them: in CUDA files it selects code
-//! that only nvcc accepts.
+//! Macros that nvcc defines for every file, and that headers and programs test. `__NVCC__` is not among them: in CUDA
+//! files, it selects code that only nvcc accepts.
 
 use std::collections::BTreeSet;
 
 use superstep_toolchain::Version;
 
-/// Returns the flags for the macros. `version` is that of the toolkit whose headers are used; `architectures` are those that
-/// code is compiled for.
+/// Returns the flags for the macros. `version` is the version of the toolkit that provides the headers; `architectures`
+/// are the compilation targets.
 pub(crate) fn of_nvcc(version: Version, architectures: &[u32]) -> Vec<String> {
     let (major, minor) = (version.major, version.minor);
     let mut flags = vec![
@@ -22,7 +22,7 @@ pub(crate) fn of_nvcc(version: Version, architectures: &[u32]) -> Vec<String> {
     if !architectures.is_empty() {
         let list: BTreeSet<u32> = architectures.iter().copied().collect();
         let list: Vec<String> = list.iter().map(|arch| format!("{arch}0")).collect();
-        // Clang defines it too, with the one architecture that it compiles for.
+        // Clang defines it too, with the single architecture that it compiles for.
         flags.push("-U__CUDA_ARCH_LIST__".into());
         flags.push(format!("-D__CUDA_ARCH_LIST__={}", list.join(",")));
     }

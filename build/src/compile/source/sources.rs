@@ -32,7 +32,7 @@ pub(crate) struct SourceText {
 }
 
 /// Returns whether a CUDA file in `program` declares a texture reference before preprocessing. A declaration that the
-/// preprocessor removes does no harm.
+/// preprocessor removes is harmless.
 pub(crate) fn have_texture_references(program: &Program) -> bool {
     any_text(program, |text| {
         matches!(in_constant_memory(text), Cow::Owned(_))
@@ -43,11 +43,11 @@ pub(crate) fn have_texture_objects(program: &Program) -> bool {
     any_text(program, |text| TEXTURE_OBJECT.is_match(text))
 }
 
-fn any_text(program: &Program, holds: impl Fn(&str) -> bool) -> bool {
+fn any_text(program: &Program, predicate: impl Fn(&str) -> bool) -> bool {
     (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)
         .flat_map(|unit| own_texts(program, unit))
-        .any(|source| holds(&source.text))
+        .any(|source| predicate(&source.text))
 }
 
 pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
@@ -61,20 +61,20 @@ pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<Source
     let mut seen = BTreeSet::from([unit.file.clone()]);
     let mut waiting = vec![unit.file.clone()];
     while let Some(file) = waiting.pop() {
-        // Comments may be in any encoding.
+        // Comments can be in any encoding.
         let Ok(bytes) = fs::read(program.folder.join(&file)) else {
             continue;
         };
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let own = file.parent().unwrap_or(Path::new(""));
-        let places = INCLUDE.captures_iter(&text).filter_map(|found| {
+        let own_folder = file.parent().unwrap_or(Path::new(""));
+        let included = INCLUDE.captures_iter(&text).filter_map(|found| {
             let include = program.include.iter().map(PathBuf::as_path);
-            std::iter::once(own)
+            std::iter::once(own_folder)
                 .chain(include)
                 .map(|folder| normalised(&folder.join(&found[1])))
                 .find(|path| program.folder.join(path).is_file())
         });
-        waiting.extend(places.filter(|place| seen.insert(place.clone())));
+        waiting.extend(included.filter(|file| seen.insert(file.clone())));
         texts.push(SourceText { file, text });
     }
     texts

@@ -6,8 +6,8 @@
 //! <cache>/tmp/                              unfinished steps; a finished one is renamed into place
 //! ```
 //!
-//! Two processes may run the same step at the same time; the second discards its result. Within a process, each step runs once, and other
-//! threads wait for it.
+//! Two processes can run the same step at the same time; the second discards its result. Within a process, each step
+//! runs once, and other threads wait for it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -44,7 +44,7 @@ impl StepCache {
         Some(folder)
     }
 
-    /// Creates a folder to run a step in. It is removed when dropped unless [`StepCache::keep`] takes it.
+    /// Creates a folder to run a step in. It is removed when dropped, unless it is passed to [`StepCache::keep`].
     pub fn scratch(&self) -> Result<tempfile::TempDir> {
         let folder = self.root.join("tmp");
         fs::create_dir_all(&folder).map_err(BuildError::io("create the cache folder", &folder))?;
@@ -64,7 +64,7 @@ impl StepCache {
                 .map_err(BuildError::io("remove the broken cache entry", &folder))?;
         }
         match fs::rename(scratch.path(), &folder) {
-            // Unless another process was first; its files are as good as ours.
+            // If another process was first, its files are equivalent.
             Err(error) if self.find(key, outputs).is_none() => {
                 Err(BuildError::io("write the cache entry", &folder)(error))
             }
@@ -83,13 +83,13 @@ impl StepCache {
             .map_err(BuildError::io("write", &file))
     }
 
-    pub fn alone<T>(&self, key: &str, make: impl FnOnce() -> T) -> T {
+    pub fn exclusively<T>(&self, key: &str, run: impl FnOnce() -> T) -> T {
         let lock = {
             let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(busy.entry(key.to_owned()).or_default())
         };
-        let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        make()
+        let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        run()
     }
 
     fn folder(&self, key: &str) -> PathBuf {

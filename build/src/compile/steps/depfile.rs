@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Returns the files of the first target, in order and without duplicates.
 pub fn parse(text: &str) -> Vec<PathBuf> {
-    // A second target (`-MP`) starts on its own line; the first line that is not continued ends ours.
+    // A second target (`-MP`) starts on its own line; the first line without a continuation ends the first.
     let text = text.replace("\\\n", " ");
     let first = text.lines().next().and_then(|line| line.split_once(": "));
     let mut files: Vec<PathBuf> = Vec::new();

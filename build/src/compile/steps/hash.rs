@@ -1,5 +1,5 @@
-//! Content hashes, for keys of cached steps. Each file is read once per process; its hash is then looked up by path, size
-//! and modification time.
+//! Content hashes, for keys of cached steps. Each file is read once per process; its hash is then looked up by path,
+//! size and modification time.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use superstep_toolchain::hash_file;
 
 type Known = HashMap<PathBuf, ((u64, Option<SystemTime>), String)>;
 
-/// Returns the SHA-256 of a file's content, in hexadecimal. A file with the same size and modification time is not read again.
+/// Returns the SHA-256 of a file's content, in hexadecimal. A file with unchanged size and time is not read again.
 pub fn of_file(path: &Path) -> io::Result<String> {
     static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
     let metadata = fs::metadata(path)?;

@@ -1,4 +1,4 @@
-//! Commands whose results are cached by content: one step, its key, and the cache.
+//! Commands with results that are cached by content: steps, their keys, and the cache.
 
 pub(crate) mod cache;
 pub(crate) mod depfile;

@@ -1,7 +1,7 @@
 //! Limits the size of the build-step cache by removing the least recently used steps.
 //!
-//! The modification time of a step's folder is that of its last use, which `StepCache::find` sets. Recently used steps are
-//! kept regardless of the size limit, since another process may be building with them.
+//! The modification time of a step's folder is that of its last use, which `StepCache::find` sets. Recently used steps
+//! are kept regardless of the size limit, since another process may be building with them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -77,7 +77,7 @@ impl StepCache {
         for entry in entries(&scratch).map_err(failed(&scratch))? {
             let abandoned = entry.metadata().and_then(|data| data.modified());
             if abandoned.is_ok_and(old) {
-                // Another process may remove it first.
+                // Another process might remove it first.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -88,7 +88,7 @@ impl StepCache {
         let mut steps = Vec::new();
         for group in entries(&self.root.join("steps"))? {
             for step in entries(&group.path())? {
-                // The step has been removed in the meantime.
+                // The step might have been removed in the meantime.
                 let Ok(data) = step.metadata() else { continue };
                 let files = entries(&step.path())?;
                 let bytes = files.iter().filter_map(|file| file.metadata().ok());

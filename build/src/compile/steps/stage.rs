@@ -142,7 +142,7 @@ impl Runner {
         if self.dry_run.is_some() {
             return Ok(PathBuf::from(format!("@cache/{}", &key[..12])));
         }
-        self.cache.alone(&key, || {
+        self.cache.exclusively(&key, || {
             if let Some(folder) = self.cache.find(&key, outputs) {
                 return Ok(folder);
             }
@@ -174,9 +174,9 @@ impl Runner {
 impl Stage<'_> {
     pub fn run(&self, runner: &Runner) -> Result<PathBuf> {
         if let Some(commands) = &runner.dry_run {
-            return Ok(self.pretend(commands));
+            return Ok(self.record(commands));
         }
-        let tell = |cached| {
+        let report = |cached| {
             (runner.observer)(BuildEvent {
                 stage: self.name,
                 subject: self.subject.name,
@@ -184,9 +184,9 @@ impl Stage<'_> {
             });
         };
         let command_key = self.command_key()?;
-        runner.cache.alone(&command_key, || {
+        runner.cache.exclusively(&command_key, || {
             if let Some(folder) = self.cached(runner, &command_key) {
-                tell(true);
+                report(true);
                 return Ok(folder);
             }
             if interrupt::requested() {
@@ -194,9 +194,9 @@ impl Stage<'_> {
             }
             let scratch = runner.cache.scratch()?;
             self.execute(scratch.path())?;
-            let key = self.key_of_headers(runner, &command_key, scratch.path())?;
+            let key = self.headers_key(runner, &command_key, scratch.path())?;
             let folder = runner.cache.keep(&key, self.outputs, scratch)?;
-            tell(false);
+            report(false);
             Ok(folder)
         })
     }
@@ -210,7 +210,7 @@ impl Stage<'_> {
     }
 
     /// Returns the key of a step that ran in `folder`, and stores the list of the headers that it read.
-    fn key_of_headers(&self, runner: &Runner, command_key: &str, folder: &Path) -> Result<String> {
+    fn headers_key(&self, runner: &Runner, command_key: &str, folder: &Path) -> Result<String> {
         let Some(name) = self.args.headers else {
             return Ok(command_key.to_owned());
         };
@@ -306,7 +306,7 @@ impl Stage<'_> {
         })
     }
 
-    fn pretend(&self, commands: &Mutex<Vec<String>>) -> PathBuf {
+    fn record(&self, commands: &Mutex<Vec<String>>) -> PathBuf {
         let mut key = KeyHasher::new(self.name);
         key.text(self.subject.name)
             .list(self.arguments(Path::new("@out")));

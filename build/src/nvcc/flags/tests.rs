@@ -6,13 +6,13 @@ use super::*;
 fn flag_names_are_unique() {
     let mut names: Vec<&str> = flags().flat_map(|(names, ..)| names.split('/')).collect();
     names.sort_unstable();
-    let all = names.len();
+    let total = names.len();
     names.dedup();
-    assert_eq!(names.len(), all);
+    assert_eq!(names.len(), total);
 }
 
 #[test]
-fn values_may_directly_follow_one_letter_flags() {
+fn values_can_directly_follow_one_letter_flags() {
     let value = |flag| look_up(flag).map(|(_, _, value)| value);
     for flag in ["t4", "t=4", "threads=4"] {
         assert_eq!(value(flag), Some(Some("4".into())), "{flag}");

@@ -64,7 +64,7 @@ fn a_command_line_from_cmake_is_parsed() {
 }
 
 #[test]
-fn values_may_be_attached_separate_or_after_an_equals_sign() {
+fn values_can_be_attached_separate_or_after_an_equals_sign() {
     for line in [
         "-I inc a.cu",
         "-Iinc a.cu",
@@ -97,9 +97,9 @@ fn values_may_be_attached_separate_or_after_an_equals_sign() {
     // The real architecture does not matter.
     let invocation = parse("-arch compute_80 -code sm_86,compute_80 a.cu").unwrap();
     assert_eq!(invocation.architectures, [80]);
-    let several = parse("-gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_120,code=sm_120 a.cu").unwrap();
+    let multiple = parse("-gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_120,code=sm_120 a.cu").unwrap();
     assert_eq!(
-        [90, 86, 70].map(|gpu| several.architecture_for(gpu)),
+        [90, 86, 70].map(|gpu| multiple.architecture_for(gpu)),
         [90, 75, 75]
     );
     assert_eq!(parse("a.cu").unwrap().architecture_for(86), 86);
@@ -107,7 +107,7 @@ fn values_may_be_attached_separate_or_after_an_equals_sign() {
 }
 
 #[test]
-fn flags_are_mapped_passed_on_ignored_or_refused() {
+fn flags_are_mapped_forwarded_ignored_or_refused() {
     let invocation = parse("-default-stream per-thread -maxrregcount=32 -Xptxas -v -Xptxas -O3 -Xcudafe --diag_suppress=20012 a.cu").unwrap();
     assert_eq!(invocation.all, ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1"]);
     let ignored: Vec<&str> = invocation

@@ -30,7 +30,7 @@ fn preprocessor_flags_apply_to_device_code() {
 }
 
 #[test]
-fn virtual_architectures_are_used() {
+fn the_virtual_architecture_is_used() {
     for (value, expected) in [
         ("sm_90a", &[(90, true)][..]),
         ("arch=compute_80,code=[compute_80,sm_86]", &[(80, false)]),

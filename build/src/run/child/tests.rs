@@ -50,7 +50,7 @@ fn a_timeout_kills_the_whole_process_group() {
     assert_eq!(run(&spec).unwrap().end, End::TimedOut);
     assert!(started.elapsed() < Duration::from_secs(10));
     let grandchild = fs::read_to_string(folder.path().join("stdout")).unwrap();
-    let gone = || {
+    let is_gone = || {
         let status =
             fs::read_to_string(format!("/proc/{}/status", grandchild.trim())).unwrap_or_default();
         status.is_empty() || status.contains("State:\tZ")
@@ -58,13 +58,13 @@ fn a_timeout_kills_the_whole_process_group() {
     // The signal has been sent, but the scheduler decides when it takes effect.
     let gone_soon = (0..500).any(|_| {
         thread::sleep(Duration::from_millis(10));
-        gone()
+        is_gone()
     });
     assert!(gone_soon, "the grandchild is still running");
 }
 
 #[test]
-fn a_program_is_killed_some_time_after_a_file_appears() {
+fn a_program_is_killed_with_a_delay_after_a_file_appears() {
     let folder = tempfile::tempdir().unwrap();
     let kill = Kill {
         file: folder.path().join("here"),
@@ -97,8 +97,8 @@ fn long_output_is_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = run(&shell(folder.path(), "head -c 100000 /dev/zero")).unwrap();
     assert!(outcome.end == End::Exited(0) && outcome.stdout_truncated);
-    let kept = fs::metadata(folder.path().join("stdout")).unwrap();
-    assert_eq!(kept.len(), 1000);
+    let stdout = fs::metadata(folder.path().join("stdout")).unwrap();
+    assert_eq!(stdout.len(), 1000);
 }
 
 #[test]

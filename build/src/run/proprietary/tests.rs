@@ -53,9 +53,9 @@ fn a_function_missing_from_a_replacement_library_is_named() {
     let stand_ins = [("cublas", at("libcublas.so.13"))];
     let both = "void cublasBoth(void); int main(void) { cublasBoth(); }";
     cc(both, &[&link[..], &["both"]].concat());
-    has_all(&at("both"), &stand_ins).unwrap();
+    check_all(&at("both"), &stand_ins).unwrap();
     let old = "void cublasOld(void); int main(void) { cublasOld(); }";
     cc(old, &[&link[..], &["old"]].concat());
-    let error = has_all(&at("old"), &stand_ins).unwrap_err().to_string();
+    let error = check_all(&at("old"), &stand_ins).unwrap_err().to_string();
     assert!(error.contains("cublasOld"), "{error}");
 }

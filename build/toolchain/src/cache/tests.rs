@@ -24,7 +24,7 @@ fn the_most_specific_variable_wins() {
 }
 
 #[test]
-fn a_folder_that_others_may_write_to_is_refused() {
+fn a_folder_that_others_can_write_to_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let with_mode = |mode| {
@@ -33,7 +33,7 @@ fn a_folder_that_others_may_write_to_is_refused() {
         check_private(dir.path()).map_err(|error| error.to_string())
     };
     assert_eq!(with_mode(0o755), Ok(()));
-    // A temporary folder's group is this user's own, or a shared one.
+    // A temporary folder belongs to this user's private group or to a shared group.
     let metadata = dir.path().metadata().unwrap();
     assert_eq!(with_mode(0o775).is_ok(), metadata.uid() == metadata.gid());
     for mode in [0o777, 0o1777, 0o702] {
@@ -57,8 +57,8 @@ fn files_are_replaced_atomically() {
     });
     assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "first");
-    let left = std::fs::read_dir(file.parent().unwrap()).unwrap();
-    assert_eq!(left.count(), 1, "nothing else is left");
+    let entries = std::fs::read_dir(file.parent().unwrap()).unwrap();
+    assert_eq!(entries.count(), 1, "nothing else is left");
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn a_second_lock_waits_for_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let first =
         CacheLock::acquire(dir.path(), "x.lock", &mut || panic!("the lock is free")).unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let path = dir.path().to_owned();
     let second = std::thread::spawn(move || {
-        CacheLock::acquire(&path, "x.lock", &mut || tell.send(()).unwrap()).unwrap();
+        CacheLock::acquire(&path, "x.lock", &mut || sender.send(()).unwrap()).unwrap();
     });
-    told.recv().unwrap();
+    receiver.recv().unwrap();
     drop(first);
     second.join().unwrap();
 }

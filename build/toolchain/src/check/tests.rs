@@ -28,25 +28,25 @@ fn the_result_is_cached_until_a_tool_changes() {
         "#!/bin/sh\necho 'unsupported CUDA version' >&2\nexit 1\n",
     )
     .unwrap();
-    let first = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+    let first = cached(Some(&cache), &llvm, &cuda).unwrap_err();
     let is_first = |step| step == "compiling for the device";
     assert!(
         matches!(first, CheckFailure::Step { step, .. } if is_first(step)),
         "{first}"
     );
-    let second = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+    let second = cached(Some(&cache), &llvm, &cuda).unwrap_err();
     assert!(
-        matches!(&second, CheckFailure::Remembered(text) if *text == first.to_string()),
+        matches!(&second, CheckFailure::Cached(text) if *text == first.to_string()),
         "{second}"
     );
 
     std::fs::remove_dir_all(&cache).unwrap();
     std::fs::write(llvm.tool("clang++"), "#!/bin/sh\nkill -s TERM $$\n").unwrap();
     for _ in 0..2 {
-        let ended = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+        let killed = cached(Some(&cache), &llvm, &cuda).unwrap_err();
         assert!(
-            matches!(ended, CheckFailure::Ended { signal: 15, .. }),
-            "the result is not cached: {ended}"
+            matches!(killed, CheckFailure::Killed { signal: 15, .. }),
+            "the result is not cached: {killed}"
         );
     }
 
@@ -58,5 +58,5 @@ fn the_result_is_cached_until_a_tool_changes() {
         .unwrap()
         .set_modified(later)
         .unwrap();
-    accepted(Some(&cache), &llvm, &cuda).unwrap();
+    cached(Some(&cache), &llvm, &cuda).unwrap();
 }

@@ -10,11 +10,11 @@ use zip::result::ZipError;
 
 use crate::cuda::wheels::{Wheel, WheelError};
 
-/// Version of the merge rules: `Wheel::taken` and [`finish`]. A new version invalidates folders merged earlier.
+/// Version of the merge rules: `Wheel::extracted` and [`finish`]. A new version invalidates previously merged folders.
 pub(crate) const RULES_VERSION: u32 = 1;
 
-/// Returns the destination of a wheel's member according to the rules, in `licenses/` if it is the licence; `None` if it is
-/// not taken.
+/// Returns the destination of a wheel's member according to the rules, in `licenses/` if it is the licence; `None` if
+/// it is not extracted.
 fn destination(wheel: &Wheel, member: &str) -> Option<PathBuf> {
     if member.ends_with('/') || member.ends_with("/__init__.py") {
         return None;
@@ -23,8 +23,8 @@ fn destination(wheel: &Wheel, member: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(format!("licenses/{}.txt", wheel.package())));
     }
     let name = member.strip_prefix(wheel.folder)?;
-    let is_taken = |what: &str| name == what || what.ends_with('/') && name.starts_with(what);
-    wheel.taken.iter().find(|what| is_taken(what))?;
+    let is_extracted = |what: &str| name == what || what.ends_with('/') && name.starts_with(what);
+    wheel.extracted.iter().find(|what| is_extracted(what))?;
     Some(match name.strip_prefix("lib/") {
         Some(library) => Path::new("lib64").join(library), // as in an installed toolkit
         None => PathBuf::from(name),
@@ -40,21 +40,21 @@ pub(crate) fn extract(wheel: &Wheel, file: &Path, root: &Path) -> Result<(), Whe
     let mut archive = ZipArchive::new(io::BufReader::new(reader)).map_err(damaged)?;
     for index in 0..archive.len() {
         let mut member = archive.by_index(index).map_err(damaged)?;
-        // A member whose name points outside the folder is ignored.
+        // Members with names that point outside the folder are ignored.
         let Some(name) = member.enclosed_name() else {
             continue;
         };
-        let Some(to) = name.to_str().and_then(|name| destination(wheel, name)) else {
+        let Some(path) = name.to_str().and_then(|name| destination(wheel, name)) else {
             continue;
         };
         if member.is_dir() {
             continue;
         }
-        let to = root.join(to);
+        let to = root.join(path);
         create_parent(&to)?;
         let mut out = File::create(&to).map_err(WheelError::io(&to))?;
         io::copy(&mut member, &mut out).map_err(WheelError::io(&to))?;
-        // Wheels often have no permission bits.
+        // Wheels often lack permission bits.
         if to.parent().is_some_and(|dir| dir.ends_with("bin")) {
             let executable = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(&to, executable).map_err(WheelError::io(&to))?;
@@ -63,8 +63,8 @@ pub(crate) fn extract(wheel: &Wheel, file: &Path, root: &Path) -> Result<(), Whe
     Ok(())
 }
 
-/// Adds a file that no wheel contains: Clang's CUDA wrapper includes cuRAND's header with generator tables. Nothing here
-/// uses cuRAND, so an empty header is enough.
+/// Adds a file that no wheel contains: Clang's CUDA wrapper includes cuRAND's header with generator tables. Superstep
+/// does not use cuRAND, so an empty header is enough.
 pub(crate) fn finish(root: &Path) -> Result<(), WheelError> {
     let shim = root.join("include/curand_mtgp32_kernel.h");
     create_parent(&shim)?;

@@ -1,4 +1,4 @@
-//! NVIDIA's proprietary libraries: the packages that contain their headers and the names of their functions.
+//! NVIDIA's proprietary libraries: the packages that provide their headers and the names of their functions.
 //!
 //! Each is hundreds of megabytes and most programs need none, so a package is fetched only on request.
 
@@ -15,15 +15,15 @@ pub struct ProprietaryPackage {
     pub title: &'static str,
     pub wheel: Wheel,
     headers: &'static str,
-    /// Names to link with. A name ending in `_static` stands for the shared library.
+    /// Names to link against. A name ending in `_static` stands for the shared library.
     libraries: &'static str,
     /// Packages whose headers its own headers include.
     pub needs: &'static [&'static str],
 }
 
-const TAKEN: &[&str] = &["include/", "lib/", "lib64/"];
+const EXTRACTED: &[&str] = &["include/", "lib/", "lib64/"];
 
-/// The packages for CUDA 12.9, the version of everything else that is fetched.
+/// The packages for CUDA 12.9, the version of the other fetched components.
 pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
     ProprietaryPackage {
         name: "cublas",
@@ -33,7 +33,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "453611eb21a7c1f2c2156ed9f3a45b691deda0440ec550860290dc901af5b4c2",
             bytes: 581_242_350,
             folder: "nvidia/cublas/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "cublas.h cublasLt.h cublasXt.h cublas_api.h cublas_v2.h nvblas.h",
         libraries: "cublas cublasLt nvblas",
@@ -47,7 +47,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "c67884f2a7d276b4b80eb56a79322a95df592ae5e765cf1243693365ccab4e28",
             bytes: 200_877_592,
             folder: "nvidia/cufft/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "cufft.h cufftXt.h cufftw.h cudalibxt.h",
         libraries: "cufft cufft_static cufftw",
@@ -61,7 +61,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "49b274db4780d421bd2ccd362e1415c13887c53c214f0d4b761752b8f9f6aa1e",
             bytes: 68_295_626,
             folder: "nvidia/curand/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "curand.h curand_discrete.h curand_discrete2.h curand_globals.h curand_kernel.h \
                   curand_lognormal.h curand_mrg32k3a.h curand_mtgp32.h curand_mtgp32_host.h \
@@ -79,7 +79,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "73060ce019ac064a057267c585bf1fd5a353734151f87472ff02b2c5c9984e78",
             bytes: 366_465_088,
             folder: "nvidia/cusparse/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "cusparse.h cusparse_v2.h",
         libraries: "cusparse",
@@ -93,7 +93,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "15da72d1340d29b5b3cf3fd100e3cd53421dde36002eda6ed93811af63c40d88",
             bytes: 338_117_415,
             folder: "nvidia/cusolver/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "cusolverDn.h cusolverMg.h cusolverRf.h cusolverSp.h cusolverSp_LOWLEVEL_PREVIEW.h \
                   cusolver_common.h",
@@ -108,7 +108,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "a586435420f08a804ebe83c09f2757d53fdee65364f2129e36d7476ab66c6197",
             bytes: 282_363_718,
             folder: "nvidia/npp/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "npp.h nppcore.h nppdefs.h nppi.h nppi_arithmetic_and_logical_operations.h \
                   nppi_color_conversion.h nppi_data_exchange_and_initialization.h \
@@ -129,7 +129,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "3888f10b32fbd58e80166c48e01073732d752fa5f167b7cb5b9615f1c6375a20",
             bytes: 5_313_609,
             folder: "nvidia/nvjpeg/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "nvjpeg.h",
         libraries: "nvjpeg",
@@ -143,7 +143,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "210cf05005a447e29214e9ce50851e83fc5f4358df8b453155d5e1918094dcb4",
             bytes: 89_568_129,
             folder: "nvidia/cuda_nvrtc/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "nvrtc.h",
         libraries: "nvrtc",
@@ -157,7 +157,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
             sha256: "e3f1171dbdc83c5932a45f0f4c99180a70de9bd2718c1ab77d14104f6d7147f9",
             bytes: 39_748_338,
             folder: "nvidia/nvjitlink/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
         },
         headers: "nvJitLink.h",
         libraries: "nvJitLink",
@@ -168,7 +168,7 @@ pub static PROPRIETARY_PACKAGES: [ProprietaryPackage; 10] = [
         title: "libNVVM",
         wheel: Wheel {
             folder: "nvidia/cuda_nvcc/nvvm/",
-            taken: TAKEN,
+            extracted: EXTRACTED,
             ..wheels::NVCC
         },
         headers: "nvvm.h",
@@ -182,12 +182,13 @@ impl ProprietaryPackage {
         self.headers.split(' ')
     }
 
-    /// Names to link with. A name ending in `_static` stands for the shared library.
+    /// Names to link against. A name ending in `_static` stands for the shared library.
     pub fn libraries(&self) -> impl Iterator<Item = &'static str> {
         self.libraries.split(' ')
     }
 
-    /// Returns the folder with its `include` and `lib` if this machine's python3 has the package for the same CUDA version.
+    /// Returns the folder with its `include` and `lib` if this machine's python3 has the package for the same CUDA
+    /// version.
     pub fn installed(&self) -> Option<PathBuf> {
         let (package, folder) = (self.wheel.package(), self.wheel.folder);
         let script = format!(

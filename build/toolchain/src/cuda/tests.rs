@@ -24,14 +24,14 @@ fn an_old_toolkit_is_passed_over_for_the_next() {
     let search = Search::nowhere()
         .with_variable("CUDA_PATH", &old)
         .with_variable("CUDA_HOME", &good);
-    let mut left_aside = Vec::new();
-    let cuda = locate(&search, None, &mut left_aside).unwrap();
+    let mut rejected = Vec::new();
+    let cuda = locate(&search, None, &mut rejected).unwrap();
     assert_eq!(cuda.root, good);
     assert_eq!(cuda.ptx_feature(), "ptx84");
     assert_eq!(cuda.cudart.parent(), Some(good.join("lib64").as_path()));
     assert!(
-        left_aside.len() == 1 && left_aside[0].contains("11.8.89"),
-        "{left_aside:?}"
+        rejected.len() == 1 && rejected[0].contains("11.8.89"),
+        "{rejected:?}"
     );
 }
 

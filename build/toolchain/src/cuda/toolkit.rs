@@ -1,4 +1,4 @@
-//! Examines a folder that may be a CUDA toolkit: whether it is complete, and its version.
+//! Determines whether a folder is a complete CUDA toolkit, and its version.
 
 use crate::variable::CACHE;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub enum ToolkitError {
         root: PathBuf,
         failure: CheckFailure,
     },
-    #[error("no cache folder, since none of {CACHE}, XDG_CACHE_HOME and HOME is set; set one")]
+    #[error("no cache folder: none of {CACHE}, XDG_CACHE_HOME and HOME is set; set one of them")]
     NoCacheFolder,
     #[error(transparent)]
     OpenCache(#[from] OpenCache),
@@ -70,7 +70,7 @@ pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
     let (Some(cudart), true) = (cudart, absent.is_empty()) else {
         return Err(ToolkitError::Incomplete { root, absent });
     };
-    let version = version::ask(&ptxas, ", V")?;
+    let version = version::query(&ptxas, ", V")?;
     if version < OLDEST {
         return Err(ToolkitError::TooOld { root, version });
     }
@@ -85,7 +85,8 @@ pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
     })
 }
 
-/// Finds the shared runtime under its versioned name (`libcudart.so.12`), which is also the name that linked programs load.
+/// Finds the shared runtime under its versioned name (`libcudart.so.12`), which is also the name that linked programs
+/// load.
 fn shared_runtime(root: &Path) -> Option<PathBuf> {
     let mut folders = ["lib64", "lib", "targets/x86_64-linux/lib"].into_iter();
     folders.find_map(|folder| {

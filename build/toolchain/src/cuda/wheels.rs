@@ -1,7 +1,7 @@
 //! The CUDA components as wheels from the Python package index, pinned by version and SHA-256.
 //!
-//! pip fetches them, so whatever index, mirror, proxy or certificate the machine is configured for is used. They are merged
-//! into `<cache>/cuda-12.9-<hash>`, where the hash changes with the pins and with the merge rules.
+//! pip fetches them, using whatever index, mirror, proxy and certificates the machine is configured with. They are
+//! merged into `<cache>/cuda-12.9-<hash>`, where the hash changes with the pins and with the merge rules.
 
 use crate::variable::{CACHE, CUDA};
 use std::io;
@@ -20,14 +20,14 @@ use crate::search::Search;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wheel {
-    /// Package and version, as pip takes them.
+    /// Package and version, as a pip requirement.
     pub requirement: &'static str,
     pub sha256: &'static str,
     pub bytes: u64,
     /// Folder in the wheel whose files are merged.
     pub(crate) folder: &'static str,
-    /// Files and folders in it that are extracted.
-    pub(crate) taken: &'static [&'static str],
+    /// Files and folders in that folder that are extracted.
+    pub(crate) extracted: &'static [&'static str],
 }
 
 impl Wheel {
@@ -42,11 +42,11 @@ pub(crate) const NVCC: Wheel = Wheel {
     sha256: "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
     bytes: 40_546_229,
     folder: "nvidia/cuda_nvcc/",
-    taken: &["bin/ptxas", "include/", "nvvm/libdevice/"],
+    extracted: &["bin/ptxas", "include/", "nvvm/libdevice/"],
 };
 
-/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest packs 12.9's cubins into
-/// the same bytes as later ones.
+/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these packs 12.9's
+/// cubins into the same bytes as the later ones.
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {
@@ -54,35 +54,35 @@ pub const PINS: [Wheel; 6] = [
         sha256: "25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3",
         bytes: 3_493_179,
         folder: "nvidia/cuda_runtime/",
-        taken: &["include/", "lib/libcudart.so.12"],
+        extracted: &["include/", "lib/libcudart.so.12"],
     },
     Wheel {
         requirement: "nvidia-cuda-cccl-cu12==12.9.27",
         sha256: "37869e17ce2e1ecec6eddf1927cca0f8c34e64fd848d40453df559091e2d7117",
         bytes: 3_152_243,
         folder: "nvidia/cuda_cccl/",
-        taken: &["include/"],
+        extracted: &["include/"],
     },
     Wheel {
         requirement: "nvidia-cuda-nvcc==13.0.48",
         sha256: "d529c52d30c403cbf6fb17a3009530a48d94ea3ad99c990ad0301d9c744eb866",
         bytes: 37_409_350,
         folder: "nvidia/cu13/",
-        taken: &["bin/fatbinary"],
+        extracted: &["bin/fatbinary"],
     },
     Wheel {
         requirement: "nvidia-nvml-dev-cu12==12.9.79",
         sha256: "8bb367913c62cb65be9ae386c58dbf573f1f9e2f01cae54abb87bf5f63c6069e",
         bytes: 120_263,
         folder: "nvidia/nvml_dev/",
-        taken: &["include/"],
+        extracted: &["include/"],
     },
     Wheel {
         requirement: "nvidia-nvtx-cu12==12.9.79",
         sha256: "fec150986817f2b4e7eed72ed059f2dcb9ba3856b9a96134e448eac946a6952f",
         bytes: 85_504,
         folder: "nvidia/nvtx/",
-        taken: &["include/"],
+        extracted: &["include/"],
     },
 ];
 
@@ -110,7 +110,7 @@ pub enum WheelError {
         .0.display()
     )]
     DiskFull(PathBuf),
-    /// pip's exit code does not say why it failed; its last lines of output do.
+    /// pip's exit code does not explain why it failed; its last lines of output do.
     #[error(
         "failed to fetch the CUDA wheels: `{line}` ended with {status}; configure pip for a reachable index that has them (for x86-64 Linux with glibc), or install a CUDA toolkit of version 12.0 or newer and set \
          {CUDA} to it:\n{output}"
@@ -207,8 +207,8 @@ pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, Wh
     Ok(root)
 }
 
-/// Downloads `wheels` into `dir` and returns their files in order, each checked against its pin.
-/// `settings` are further environment variables for pip.
+/// Downloads `wheels` into `dir` and returns their files in order, each checked against its pin. `settings` are
+/// additional environment variables for pip.
 pub(crate) fn download(
     wheels: &[Wheel],
     dir: &Path,
@@ -222,7 +222,8 @@ pub(crate) fn download(
     }
     let requirements = dir.join("requirements.txt");
     let lines = wheels.iter();
-    let lines = lines.map(|it| format!("{} --hash=sha256:{}\n", it.requirement, it.sha256));
+    let lines =
+        lines.map(|wheel| format!("{} --hash=sha256:{}\n", wheel.requirement, wheel.sha256));
     let lines: String = lines.collect();
     std::fs::write(&requirements, lines).map_err(WheelError::io(&requirements))?;
 
@@ -233,8 +234,8 @@ pub(crate) fn download(
     };
     let mut pip = python();
     let download = "download --no-deps --require-hashes --only-binary=:all:";
-    let quietly = "--disable-pip-version-check --no-input --progress-bar=off -d";
-    pip.args(download.split(' ').chain(quietly.split(' ')))
+    let options = "--disable-pip-version-check --no-input --progress-bar=off -d";
+    pip.args(download.split(' ').chain(options.split(' ')))
         .arg(dir)
         .arg("-r")
         .arg(&requirements);

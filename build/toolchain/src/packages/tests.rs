@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn llvms_source_matches_the_distribution_release() {
+fn the_llvm_source_matches_the_distribution_release() {
     let debian =
         "PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\nVERSION_CODENAME=trixie\nID=debian\n";
     assert_eq!(codename(debian), Some("trixie"));

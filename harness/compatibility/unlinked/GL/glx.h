@@ -4,7 +4,7 @@
 
 #include <GL/gl.h>
 
-/* Called before main even by programs that never draw; finds no function. */
+/* Called before main even by programs that never draw; always returns null. */
 static inline __attribute__((unused)) void (*glXGetProcAddress(const GLubyte *))(void) { return 0; }
 
 #endif

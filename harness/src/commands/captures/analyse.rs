@@ -21,7 +21,8 @@ const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Captures: folders, or any file in them. A folder with captures of multiple processes, or of a run, selects all of them.
+    /// Captures: folders, or any file in them. A folder with captures of multiple processes, or of a run, selects all
+    /// of them.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
     /// Folder for the tables, as CSV and JSON; with multiple captures, each gets a subfolder.
@@ -30,11 +31,13 @@ pub struct Args {
     /// Memory limit for the analysis on this machine, for example 2GB [default: a quarter of the machine's memory].
     #[arg(long, value_name = "SIZE", conflicts_with = "spark")]
     analysis_memory: Option<ByteSize>,
-    /// Analyse on the Spark cluster with this master, for example spark://host:7077. All machines need access to the captures and tables.
-    /// Needs superstep, pyspark, pandas and pyarrow in python3, or in the Python that SUPERSTEP_PYTHON names.
+    /// Analyse on the Spark cluster with this master, for example spark://host:7077. All machines need access to the
+    /// captures and tables. Needs superstep, pyspark, pandas and pyarrow in python3, or in the Python that
+    /// SUPERSTEP_PYTHON names.
     #[arg(long, value_name = "URL")]
     spark: Option<String>,
-    /// Number of buckets that memory pages are distributed over, at least one per core [default: one per 67 million accesses, at least 64].
+    /// Number of buckets that memory pages are distributed over, at least one per core [default: one per 67 million
+    /// accesses, at least 64].
     #[arg(long, value_name = "N", requires = "spark")]
     buckets: Option<u32>,
     /// Memory per task outside the Java heap [default: 1GB].
@@ -49,7 +52,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let captures = all(&args.captures)?;
+    let captures = find_captures(&args.captures)?;
     if let Some(master) = &args.spark {
         return on_cluster(args, &captures, master);
     }
@@ -70,15 +73,15 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             "{}: {count} tables, digest {digest}",
             folder.display()
         )])?;
-        let of_this = capture::conclude(&capture);
-        if code != exit_code::CAPTURE && of_this != exit_code::OK {
-            code = of_this;
+        let capture_code = capture::conclude(&capture);
+        if code != exit_code::CAPTURE && capture_code != exit_code::OK {
+            code = capture_code;
         }
     }
     Ok(code)
 }
 
-fn all(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+fn find_captures(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in paths {
         let captures = captures_in(path).map_err(failure)?;
@@ -149,7 +152,7 @@ fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Fa
     }
     let status = command.arg("--").args(captures).status();
     let status = status.map_err(|error| Failure::internal("start Python", error))?;
-    // Python exits with the same codes; a killed process has none.
+    // Python exits with the same codes; a killed process has no code.
     Ok(status.code().unwrap_or(exit_code::CLUSTER))
 }
 

@@ -50,7 +50,7 @@ fn parse_place(text: &str) -> Result<(PathBuf, u32), InvalidValue> {
 }
 
 impl Args {
-    fn takes(&self, group: &AccessGroup, sites: &SiteTable, map: &AllocationMap) -> bool {
+    fn selects(&self, group: &AccessGroup, sites: &SiteTable, map: &AllocationMap) -> bool {
         let is_on_line = |(file, line): &(PathBuf, u32)| {
             let site = sites.get(group.site);
             site.is_some_and(|site| site.line == *line && Path::new(&site.file).ends_with(file))
@@ -59,19 +59,19 @@ impl Args {
         self.cta.is_none_or(|cta| cta == group.cta)
             && self.line.as_ref().is_none_or(is_on_line)
             && (self.address.as_ref())
-                .is_none_or(|wanted| addresses.any(|&address| shown(address, map) == *wanted))
+                .is_none_or(|wanted| addresses.any(|&address| label(address, map) == *wanted))
     }
 }
 
 fn parse_range(text: &str) -> Result<RangeInclusive<u32>, InvalidValue> {
-    let wrong = || InvalidValue::new("a launch N, or A..B with A at most B", text);
-    let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
+    let invalid = || InvalidValue::new("a launch N, or A..B with A at most B", text);
+    let number = |text: &str| text.trim().parse::<u32>().map_err(|_| invalid());
     let range = match text.split_once("..") {
         None => number(text).map(|launch| launch..=launch)?,
         Some((from, to)) => number(from)?..=number(to.trim_start_matches('='))?,
     };
     if range.is_empty() {
-        return Err(wrong());
+        return Err(invalid());
     }
     Ok(range)
 }
@@ -98,16 +98,16 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 /// Prints the selected accesses up to the first damaged chunk, and returns its error.
 fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
     let limit = args.limit.unwrap_or(u64::MAX);
-    let mut left = limit;
+    let mut remaining = limit;
     let mut buffer = GroupBuffer::default();
     for record in capture.launches() {
         let launch = record.launch;
         let name = capture.sites().display_name(&launch.kernel);
         let kernel = args.kernel.as_ref();
         let range = args.launch.as_ref();
-        let wanted = kernel.is_none_or(|kernel| kernel.matches_function(&launch.kernel, name))
+        let is_selected = kernel.is_none_or(|kernel| kernel.matches_function(&launch.kernel, name))
             && range.is_none_or(|range| range.contains(&launch.launch.0));
-        if !wanted || left == 0 {
+        if !is_selected || remaining == 0 {
             continue;
         }
         if !args.json {
@@ -119,19 +119,19 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Optio
             )?;
         }
         for chunk in record.chunks {
-            if left == 0 {
+            if remaining == 0 {
                 break;
             }
             let mut result = Ok(());
             let read = capture.read_chunk(chunk, &mut buffer, |group| {
                 let map = &record.allocations;
-                if left > 0 && result.is_ok() && args.takes(group, capture.sites(), map) {
-                    let separator = match (args.json, left == limit) {
+                if remaining > 0 && result.is_ok() && args.selects(group, capture.sites(), map) {
+                    let separator = match (args.json, remaining == limit) {
                         (false, _) => "",
                         (_, true) => "\n",
                         (_, false) => ",\n",
                     };
-                    left -= 1;
+                    remaining -= 1;
                     result = write!(out, "{separator}")
                         .and_then(|()| line(out, args.json, &record, name, group, capture.sites()));
                 }
@@ -186,26 +186,27 @@ fn line(
     )
 }
 
-fn shown(address: u64, map: &AllocationMap) -> String {
+fn label(address: u64, map: &AllocationMap) -> String {
     match map.resolve(address) {
         Some((key, offset)) => format!("{key}+{offset:#x}"),
         None => format!("{address:#x}"),
     }
 }
 
-/// Formats the addresses of a group: as start and stride if they are evenly spaced in one allocation, otherwise one by one.
+/// Formats the addresses of a group: as start and stride if they are evenly spaced in one allocation, otherwise one by
+/// one.
 fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
     let active = group.active_addresses();
     if let [first, second, .., last] | [first, second @ last] = active {
         let step = second.wrapping_sub(*first) as i64;
         let mut pairs = active.windows(2);
-        let even = pairs.all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
+        let is_even = pairs.all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
         let allocation = |address| map.find(address).map(|allocation| allocation.id);
-        if even && allocation(*first) == allocation(*last) {
-            return format!("{} step {step} x{}", shown(*first, map), active.len());
+        if is_even && allocation(*first) == allocation(*last) {
+            return format!("{} step {step} x{}", label(*first, map), active.len());
         }
     }
-    let all: Vec<String> = active.iter().map(|&address| shown(address, map)).collect();
+    let all: Vec<String> = active.iter().map(|&address| label(address, map)).collect();
     all.join(" ")
 }
 

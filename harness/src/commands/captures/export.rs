@@ -79,13 +79,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let as_tables = match args.format {
+    let table_format = match args.format {
         Format::Parquet => Some(tables::Format::Parquet),
         Format::Csv => Some(tables::Format::Csv),
         Format::Json => Some(tables::Format::Json),
         _ => None,
     };
-    if as_tables.is_none() && !args.tables.is_empty() {
+    if table_format.is_none() && !args.tables.is_empty() {
         bail!(
             Usage,
             "--table works with the formats parquet, csv and json; {} has no tables",
@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = (args.out.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
     let step = Reporter::only_step("export", &capture);
     let nested = |format| appendix_b::write(&capture, format, &folder).map_err(failure);
-    let files = match (args.format, as_tables) {
+    let files = match (args.format, table_format) {
         (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,
         (Format::MemtraceV1, _) => memtrace(&capture, &folder)?,
         (Format::AppendixBPickle, _) => nested(NestedFormat::Pickle)?,
@@ -118,15 +118,15 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 fn tables_in(
     capture: &Arc<Capture>,
     format: tables::Format,
-    named: &[TableName],
+    selected: &[TableName],
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let has_no_accesses = named.is_empty() && capture.is_in_situ();
+    let has_no_accesses = selected.is_empty() && capture.is_in_situ();
     if has_no_accesses {
         eprintln!("note: the run was in situ, so there is no table of accesses");
     }
     (TableName::ALL.iter())
-        .filter(|table| named.is_empty() || named.contains(table))
+        .filter(|table| selected.is_empty() || selected.contains(table))
         .filter(|table| !has_no_accesses || **table != TableName::Accesses)
         .map(|&table| tables::write(capture, table, format, folder).map_err(failure))
         .collect()

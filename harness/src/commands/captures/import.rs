@@ -1,4 +1,4 @@
-//! `superstep import`: makes a capture from files in another format.
+//! `superstep import`: creates a capture from files in another format.
 
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ fn nvbit(args: &Args) -> Result<i32, Failure> {
     };
     let imported = nvbit::import(file, &args.out).map_err(failure)?;
     println!(
-        "{} launches, {} thread accesses; {} lines about shared, local or constant memory left out",
+        "{} launches, {} thread accesses; {} lines about shared, local or constant memory ignored",
         human_count(imported.launches),
         human_count(imported.thread_accesses),
         human_count(imported.other_memory)
@@ -86,7 +86,7 @@ fn nvbit(args: &Args) -> Result<i32, Failure> {
         return Ok(exit_code::OK);
     }
     for (opcode, lines) in &imported.unknown {
-        eprintln!("warning: {lines} lines with {opcode} are left out: its accesses are unknown");
+        eprintln!("warning: {lines} lines with {opcode} were ignored: its accesses are unknown");
     }
     Ok(exit_code::CAPTURE_INCOMPLETE)
 }

@@ -158,7 +158,7 @@ fn collect<'a>(
             HostEvent::LaunchEnd { .. } | HostEvent::OpaqueEnd { .. } | HostEvent::Free(_) => {}
         }
     }
-    info.thread_accesses = streams.values().map(|it| it.thread_accesses).sum();
+    info.thread_accesses = streams.values().map(|stream| stream.thread_accesses).sum();
     contents.streams = streams.into_values().collect();
     if contents.launches == 0 && contents.opaque_launches == 0 && capture.complete {
         (contents.notes)
@@ -218,7 +218,7 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     }
     if let Some(selection) = &header.selection {
         let selection = serde_json::to_string(selection).map_err(io::Error::from)?;
-        let text = format!("only a part of the program is recorded: {selection}");
+        let text = format!("only part of the program is recorded: {selection}");
         line("PARTIAL", text)?;
     }
     let ([major, minor], device) = (header.device.compute_capability, &header.device.name);
@@ -272,11 +272,11 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
             format!("{launches}, {}", accesses(stream.thread_accesses)),
         )?;
     }
-    let open = contents.launches_not_ended;
-    if open > 0 {
+    let unfinished = contents.launches_not_ended;
+    if unfinished > 0 {
         line(
             "not ended",
-            format!("{open} of {} launches", contents.launches),
+            format!("{unfinished} of {} launches", contents.launches),
         )?;
     }
     for kernel in &contents.kernels {

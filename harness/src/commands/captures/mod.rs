@@ -1,4 +1,4 @@
-//! Commands that read or make captures.
+//! Commands that read or create captures.
 
 pub mod analyse;
 pub mod dump;

@@ -19,10 +19,12 @@ pub struct Args {
     /// Capture: its folder, any file in it, or the folder of a run.
     #[arg(value_name = "CAPTURE", required_unless_present = "ncu_options")]
     path: Option<PathBuf>,
-    /// Compare access groups with the hardware counters in this CSV file, which Nsight Compute wrote for the untraced program.
+    /// Compare access groups with the hardware counters in this CSV file, which Nsight Compute wrote for the untraced
+    /// program.
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
-    /// Print the options with which Nsight Compute collects the counters: `ncu $(superstep verify --ncu-options) PROGRAM`.
+    /// Print the options with which Nsight Compute collects the counters: `ncu $(superstep verify --ncu-options)
+    /// PROGRAM`.
     #[arg(long, conflicts_with = "path")]
     ncu_options: bool,
     /// Print JSON; with --counters, the numbers of every launch.
@@ -60,8 +62,8 @@ fn check_capture(path: &Path, json: bool) -> Result<i32, Failure> {
         false => checks.extend(verify::checks(&scan)),
     }
     if let Some(selection) = &capture.header.selection {
-        let held = verify::check_selection(&capture, &scan, selection);
-        checks.push(held.map_err(failure)?.0);
+        let check = verify::check_selection(&capture, &scan, selection);
+        checks.push(check.map_err(failure)?.0);
     }
     match json {
         true => terminal::print_json(&json!({ "schema_version": 1, "checks": checks }))?,
@@ -94,7 +96,7 @@ fn compare(capture: &Path, file: &Path) -> Result<Comparison, Failure> {
     if let Some(selection) = &capture.header.selection {
         bail!(
             Usage,
-            "failed to compare counters: only a part of the program is recorded ({selection:?}), but the counters cover all of it"
+            "failed to compare counters: only part of the program is recorded ({selection:?}), but the counters cover all of it"
         );
     }
     match counters::read_csv(&String::from_utf8_lossy(&text)) {

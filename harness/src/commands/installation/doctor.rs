@@ -52,7 +52,7 @@ impl Findings {
 
     fn toolchain(&mut self) {
         let survey = Survey::here(Purpose::Run);
-        for why in &survey.left_aside {
+        for why in &survey.rejected {
             self.add("none", "other toolkit", format!("{why}; it is not used"));
         }
         let tools = match survey.toolchain() {

@@ -31,8 +31,8 @@ pub struct Args {
     /// Protocol that transfers records from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     protocol: Protocol,
-    /// Include the programs with these probes (comma-separated) instead of the traced and the counting programs; `injection` is for
-    /// `superstep inject`.
+    /// Include the programs with these probes (comma-separated) instead of the traced and the counting programs;
+    /// `injection` is for `superstep inject`.
     #[arg(long, value_name = "PROBES", value_delimiter = ',')]
     probe: Vec<String>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let one_program = is_elf(program) || program.extension().is_some() && !program.is_dir();
     let suite = if one_program {
         args.source.suite(program)?
-    } else if args.source.any() {
+    } else if args.source.has_any() {
         bail!(
             Usage,
             "failed to use the files and arguments: a suite has its own; give them with a CUDA file or an executable"
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let probes: Vec<Probe> = (with_both_injections(&args.probe).into_iter())
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
-    // Missing inputs are left out of the bundle with a warning.
+    // Missing inputs are omitted from the bundle with a warning.
     let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
     let mut code = exit_code::OK;
     let mut programs = Vec::new();
@@ -90,7 +90,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     // A program without a manifest gets one.
-    let staging = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
+    let staging =
+        tempfile::tempdir().map_err(|error| Failure::internal("create a folder", error))?;
     let written = one_program
         .then(|| source::write_manifests(&suite, staging.path()))
         .transpose()?;
@@ -110,11 +111,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     for line in missing {
         eprintln!("warning: {line}");
     }
-    say_how_to_run(&args.out, bytes, &suite.name, probes.first());
+    print_usage(&args.out, bytes, &suite.name, probes.first());
     Ok(code)
 }
 
-fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>) {
+fn print_usage(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>) {
     let (folder, bytes) = (folder.display(), human_bytes(bytes));
     let command = match probe.map(|probe| probe.spec.name.as_str()) {
         None => "run-bundle".to_owned(),

@@ -22,15 +22,16 @@ const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file to explain; all files of a program with relocatable device code (--flag=-fgpu-rdc); or the executable of a
-    /// project.
+    /// CUDA file to explain; all files of a program with relocatable device code (--flag=-fgpu-rdc); or the executable
+    /// of a project.
     #[arg(
         value_name = "SOURCE.cu|EXECUTABLE",
         required_unless_present = "suite",
         conflicts_with_all = ["only", "exclude"]
     )]
     source: Vec<PathBuf>,
-    /// Summarise every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are not needed.
+    /// Summarise every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are
+    /// not needed.
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["source", "include", "flag", "kernel"])]
     suite: Option<String>,
     /// Folder to search for headers.
@@ -100,13 +101,13 @@ fn explain_source(args: &Args, session: &Session) -> Result<i32, Failure> {
     let summary = explanation.summary();
     print(|out| {
         if args.json {
-            let answer = json!({
+            let document = json!({
                 "schema_version": SCHEMA_VERSION,
                 "source": source.display().to_string(),
                 "operations": explanation.operations,
                 "summary": summary,
             });
-            writeln!(out, "{answer:#}")
+            writeln!(out, "{document:#}")
         } else {
             write_operations(out, &explanation)?;
             write_summary(out, &summary)

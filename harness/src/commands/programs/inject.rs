@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             &place,
         ) {
             Ok(outcomes) => {
-                let classes: Vec<Outcome> = outcomes.iter().map(|made| made.1).collect();
+                let classes: Vec<Outcome> = outcomes.iter().map(|outcome| outcome.1).collect();
                 tallies.push((name.clone(), tally(&classes)));
                 all.push((name.clone(), outcomes));
             }
@@ -135,7 +135,7 @@ fn run_one(
     fetched: &Fetched<'_>,
     execution: &Execution,
     (profile, flip): (&Probed<'_>, &Probed<'_>),
-    wanted: &CampaignOptions,
+    options: &CampaignOptions,
     folder: &Path,
 ) -> Result<Vec<(Injection, Outcome)>, Failure> {
     let (name, reporter) = (&profile.benchmark.name, &session.reporter);
@@ -149,24 +149,24 @@ fn run_one(
     };
     let done = AtomicU64::new(0);
     let _step = reporter.step(format!("{name}: injection"), None);
-    let made = campaign.run(wanted, || {
+    let result = campaign.run(options, || {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         reporter.doing(format!("injecting into {name}: {done} runs"));
     })?;
-    write_outcomes(folder, &made)?;
-    warn(name, &made, reporter);
-    Ok(made.outcomes)
+    write_outcomes(folder, &result)?;
+    warn(name, &result, reporter);
+    Ok(result.outcomes)
 }
 
 /// Warns about instructions whose counts vary, and about missed injections.
-fn warn(name: &str, made: &CampaignResult, reporter: &Reporter) {
-    if made.unsteady_places > 0 {
+fn warn(name: &str, result: &CampaignResult, reporter: &Reporter) {
+    if result.unsteady_places > 0 {
         reporter.line(&format!(
             "warning: {name} executed {} of the chosen instructions a different number of times in another run: its threads behave differently from run to run",
-            made.unsteady_places
+            result.unsteady_places
         ));
     }
-    let missed = (made.outcomes.iter()).filter(|(_, outcome)| *outcome == Outcome::Missed);
+    let missed = (result.outcomes.iter()).filter(|(_, outcome)| *outcome == Outcome::Missed);
     let missed = missed.count();
     if missed > 0 {
         reporter.line(&format!(
@@ -175,22 +175,23 @@ fn warn(name: &str, made: &CampaignResult, reporter: &Reporter) {
     }
 }
 
-/// Disables address randomisation in the programs that we start, since the effect of a flipped pointer bit depends on
-/// addresses.
+/// Disables address randomisation in the programs that this process starts, since the effect of a flipped pointer bit
+/// depends on addresses.
 fn fix_addresses() {
     /// Makes `personality` return the current setting without changing it.
-    const ASK: libc::c_ulong = 0xffff_ffff;
+    const QUERY: libc::c_ulong = 0xffff_ffff;
     // SAFETY: no pointers are passed. Children inherit the setting; this process keeps its addresses.
     unsafe {
-        let now = libc::personality(ASK);
+        let now = libc::personality(QUERY);
         if now >= 0 {
             libc::personality(now as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
         }
     }
 }
 
-fn write_outcomes(folder: &Path, made: &CampaignResult) -> Result<(), Failure> {
-    let rows = made.outcomes.iter().map(|(injection, outcome)| OutcomeRow {
+fn write_outcomes(folder: &Path, result: &CampaignResult) -> Result<(), Failure> {
+    let outcomes = result.outcomes.iter();
+    let rows = outcomes.map(|(injection, outcome)| OutcomeRow {
         injection: injection.clone(),
         outcome: outcome.word(),
         effect: outcome.effect().map_or("", Effect::word),
@@ -222,8 +223,8 @@ fn write(
         })
     });
     let mut found = outcomes(&shares.collect::<Vec<_>>());
-    let (lines_of_all, kernels) = (Table::of(&all.lines), Table::of(&all.kernels));
-    found.tables.extend([lines_of_all, kernels]);
+    let (line_table, kernel_table) = (Table::of(&all.lines), Table::of(&all.kernels));
+    found.tables.extend([line_table, kernel_table]);
     write_found(folder, &found)?;
     let title = format!("{} on {suite}", PAGE.0);
     write_page(folder, PAGE, &title, lines, &found)

@@ -98,7 +98,7 @@ fn code_of(record: &ProbeRun) -> i32 {
     let failures: Vec<&Failure> = rows.filter_map(|row| row.failure.as_ref()).collect();
     match failures[..] {
         [] => exit_code::OK,
-        [only] if record.benchmarks.len() == 1 => exit_code::of(only.kind),
+        [failure] if record.benchmarks.len() == 1 => exit_code::of(failure.kind),
         _ => exit_code::BENCHMARK_FAILED,
     }
 }

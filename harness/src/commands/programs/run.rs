@@ -1,4 +1,4 @@
-//! `superstep run`: runs one program in the same way as a suite.
+//! `superstep run`: runs one program the way a suite does.
 
 use std::path::PathBuf;
 
@@ -19,8 +19,8 @@ use crate::verify;
 pub struct Args {
     /// CUDA file, executable of a project, or manifest of a benchmark.
     ///
-    /// The manifest must be in its suite's folder. Without a program, give a command that starts executables of a project, such as
-    /// mpirun or a script, after `--`.
+    /// The manifest must be in its suite's folder. Without a program, give a command that starts executables of a
+    /// project, such as mpirun or a script, after `--`.
     #[arg(value_name = "PROGRAM", required_unless_present = "args")]
     program: Option<PathBuf>,
     /// Size preset in the manifest.
@@ -71,7 +71,7 @@ pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
         .iter()
         .find_map(|benchmark| benchmark.failure.as_ref())
         .map_or(FailureKind::Internal, |failure| failure.kind);
-    let faulted = |one: &BenchmarkSummary| verify::faulted(&one.verification);
+    let faulted = |benchmark: &BenchmarkSummary| verify::faulted(&benchmark.verification);
     if !is_manifest
         && !summary.benchmarks.iter().any(faulted)
         && execute.prints_text()

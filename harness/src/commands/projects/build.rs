@@ -22,7 +22,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let toolkit = Tools::find()?.toolkit()?;
-    let report = NamedTempFile::new().map_err(|error| Failure::internal("make a file", error))?;
+    let report = NamedTempFile::new().map_err(|error| Failure::internal("create a file", error))?;
     let Some((program, rest)) = args.command.split_first() else {
         return Ok(exit_code::USAGE);
     };
@@ -45,11 +45,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(status.code().unwrap_or(exit_code::BUILD))
 }
 
-/// Returns how many CUDA files were compiled and how to go on, or why there were none.
+/// Describes the number of CUDA files compiled and the next step, or why no nvcc was called.
 fn in_words(report: &str, toolkit: &Path) -> Option<String> {
     if report.is_empty() {
         return Some(format!(
-            "the command called no nvcc through PATH; if the project is not up to date, it names another one: try \
+            "the command called no nvcc through PATH; if the project was not up to date, it uses a fixed path: try \
              `superstep build -- make NVCC=nvcc CUDA_HOME={}`",
             toolkit.display()
         ));

@@ -16,8 +16,8 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Adds NVIDIA's proprietary libraries for compiling and linking. Their code is not kept; install them on the machine
-    /// that runs the program.
+    /// Adds headers and stubs of NVIDIA's proprietary libraries. Install the libraries themselves on the machine that
+    /// runs the program.
     Add {
         #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(PROPRIETARY_PACKAGES.iter().map(|package| package.name)))]
         names: Vec<String>,

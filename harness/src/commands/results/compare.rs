@@ -23,8 +23,8 @@ pub struct Args {
     run_a: PathBuf,
     /// Folder of the second run, of the same suite and size.
     run_b: PathBuf,
-    /// Accepted increase in any time from the first run to the second, in percent [default: any]. Times below 0.05 s in both
-    /// runs are ignored.
+    /// Accepted increase in any time from the first run to the second, in percent [default: any]. Times below 0.05 s in
+    /// both runs are ignored.
     #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
     max_slowdown: Option<f64>,
     /// Print JSON.
@@ -49,9 +49,12 @@ struct Line {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
     let b = RunFolder::open(&args.run_b).read_summary()?;
-    let apart = devices_apart(&a, &b);
-    if let (Some(why), Some(_)) = (&apart, args.max_slowdown) {
-        bail!(Usage, "failed to apply --max-slowdown: {why}; leave it out");
+    let incomparable = device_difference(&a, &b);
+    if let (Some(why), Some(_)) = (&incomparable, args.max_slowdown) {
+        bail!(
+            Usage,
+            "failed to apply --max-slowdown: {why}; remove the option"
+        );
     }
     let lines = compare(&a, &b, args.max_slowdown);
     let equal = !lines.is_empty() && lines.iter().all(|line| line.equal);
@@ -73,10 +76,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     print(|out| {
         if args.message_format == MessageFormat::Human {
-            for line in commands_apart(runs) {
+            for line in command_difference(runs) {
                 writeln!(out, "{line}")?;
             }
-            if let Some(why) = &apart {
+            if let Some(why) = &incomparable {
                 writeln!(out, "no time ratios: {why}")?;
             }
         }
@@ -100,8 +103,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// Returns lines with the command of each run, unless both are the same.
-fn commands_apart(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
+/// Returns lines with the command of each run, or none if the commands are equal.
+fn command_difference(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
     let [(_, a), (_, b)] = runs;
     if a.command.get(1..) == b.command.get(1..) {
         return Vec::new();
@@ -123,7 +126,7 @@ fn commands_apart(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
 }
 
 /// Returns why the two runs' times are not comparable, or `None` if they are.
-fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
+fn device_difference(a: &RunSummary, b: &RunSummary) -> Option<String> {
     (a.backend != b.backend).then(|| {
         format!(
             "the first run's kernels ran on {} ({}), the second's on {} ({})",
@@ -134,15 +137,15 @@ fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
 
 fn compare(a: &RunSummary, b: &RunSummary, max_slowdown: Option<f64>) -> Vec<Line> {
     fn find<'a>(run: &'a RunSummary, name: &str) -> Option<&'a BenchmarkSummary> {
-        run.benchmarks.iter().find(|one| one.name == name)
+        run.benchmarks.iter().find(|row| row.name == name)
     }
     let only_in_b = b.benchmarks.iter();
-    let only_in_b = only_in_b.filter(|one| find(a, &one.name).is_none());
-    let line = |one: &BenchmarkSummary| {
+    let only_in_b = only_in_b.filter(|row| find(a, &row.name).is_none());
+    let line = |row: &BenchmarkSummary| {
         let mut time_ratios = Vec::new();
-        let result = match (find(a, &one.name), find(b, &one.name)) {
+        let result = match (find(a, &row.name), find(b, &row.name)) {
             (Some(first), Some(second)) => {
-                if devices_apart(a, b).is_none() {
+                if device_difference(a, b).is_none() {
                     time_ratios = ratios(&first.seconds, &second.seconds);
                 }
                 benchmarks(first, second, max_slowdown)
@@ -153,7 +156,7 @@ fn compare(a: &RunSummary, b: &RunSummary, max_slowdown: Option<f64>) -> Vec<Lin
         Line {
             reason: "comparison",
             schema_version: 1,
-            benchmark: one.name.clone(),
+            benchmark: row.name.clone(),
             equal: result.is_ok(),
             detail: result.unwrap_or_else(|difference| difference.to_string()),
             time_ratios,
@@ -203,8 +206,8 @@ fn inputs(benchmark: &BenchmarkSummary) -> Vec<(&str, &str)> {
 }
 
 fn show_inputs(inputs: &Vec<(&str, &str)>) -> String {
-    let one = |(name, sha256): &(&str, &str)| format!("{name} ({sha256})");
-    let all: Vec<String> = inputs.iter().map(one).collect();
+    let input = |(name, sha256): &(&str, &str)| format!("{name} ({sha256})");
+    let all: Vec<String> = inputs.iter().map(input).collect();
     if all.is_empty() {
         "none".to_owned()
     } else {
@@ -307,7 +310,7 @@ fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Diffe
     Ok(())
 }
 
-/// Describes how the volumes of a nondeterministic program changed.
+/// Describes how the volumes of a nondeterministic program differ.
 fn volume_changes(a: &BenchmarkSummary, b: &BenchmarkSummary) -> String {
     let volumes = |benchmark: &BenchmarkSummary| {
         let bytes = benchmark.bytes.unwrap_or_default();
@@ -323,7 +326,7 @@ fn volume_changes(a: &BenchmarkSummary, b: &BenchmarkSummary) -> String {
     let changed = changed.filter(|((_, a), (_, b))| a != b);
     let texts = changed.map(|((name, a), (_, b))| {
         let percent = 100.0 * (b as f64 - a as f64).abs() / (a as f64).max(1.0);
-        format!("; {name} {percent:.1} % apart")
+        format!("; {name} bytes differ by {percent:.1} %")
     });
     texts.collect()
 }

@@ -11,8 +11,8 @@ use crate::results::RunFolder;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folders of runs, for example `out/thesis/2*`. Runs of the same suite, size and device are plotted together, in order
-    /// of start time.
+    /// Folders of runs, for example `out/thesis/2*`. Runs of the same suite, size and device are plotted together, in
+    /// order of start time.
     #[arg(value_name = "RUN_DIR", required = true)]
     runs: Vec<PathBuf>,
     /// Folder for the page, the figures and their tables.

@@ -1,4 +1,4 @@
-//! Runs a campaign on one program, or continues an interrupted one.
+//! Runs a campaign on one program, or resumes an interrupted campaign.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -69,7 +69,7 @@ impl Campaign<'_> {
         options: &CampaignOptions,
         progress: impl Fn() + Sync,
     ) -> Result<CampaignResult, Failure> {
-        fs::create_dir_all(self.folder).map_err(Failure::io("make", &self.folder))?;
+        fs::create_dir_all(self.folder).map_err(Failure::io("create", &self.folder))?;
         let profile = Profile::of(self)?;
         self.check_identity(options, &profile.space)?;
         let path = self.folder.join("outcomes.jsonl");
@@ -82,12 +82,12 @@ impl Campaign<'_> {
         let reference = &profile.reference;
         let limit =
             reference.outcome.wall.mul_f64(options.patience.max(1.0)) + Duration::from_secs(2);
-        let alone = RwLock::new(());
-        let made = missing
+        let exclusive = RwLock::new(());
+        let lines = missing
             .into_par_iter()
             .filter(|_| !interrupt::requested())
             .map(|injection| {
-                let outcome = self.inject(&injection, reference, limit, &alone)?;
+                let outcome = self.inject(&injection, reference, limit, &exclusive)?;
                 let Some(outcome) = outcome else {
                     return Ok(None);
                 };
@@ -96,7 +96,7 @@ impl Campaign<'_> {
                 append(&file, &line, &path).map(|()| Some(line))
             })
             .collect::<Result<Vec<_>, Failure>>()?;
-        for line in made.into_iter().flatten() {
+        for line in lines.into_iter().flatten() {
             known.insert(line.injection.number, line);
         }
         let in_order = known.into_values();
@@ -109,16 +109,17 @@ impl Campaign<'_> {
         })
     }
 
-    /// Runs the program with one flipped bit. A run that seems to hang is repeated alone. Returns `None` after an interruption.
+    /// Runs the program with one flipped bit. A run that seems to hang is repeated with no other run in parallel.
+    /// Returns `None` after an interruption.
     fn inject(
         &self,
         injection: &Injection,
         reference: &Run,
         limit: Duration,
-        alone: &RwLock<()>,
+        exclusive: &RwLock<()>,
     ) -> Result<Option<Outcome>, Failure> {
-        let place = self.folder.join(format!("run-{}", injection.number));
-        remove(&place);
+        let folder = self.folder.join(format!("run-{}", injection.number));
+        remove(&folder);
         let parameters = [
             u64::from(injection.launch),
             u64::from(injection.site),
@@ -126,30 +127,30 @@ impl Campaign<'_> {
             injection.execution,
             u64::from(injection.bit),
         ];
-        let execute = || self.execute(self.flip, &place, parameters, None, Some(limit));
+        let execute = || self.execute(self.flip, &folder, parameters, None, Some(limit));
         let mut run = {
-            let _shared = alone.read();
+            let _shared = exclusive.read();
             execute()?
         };
         if run.files.end == End::TimedOut && !interrupt::requested() {
-            let _alone = alone.write();
-            remove(&place);
+            let _exclusive = exclusive.write();
+            remove(&folder);
             run = execute()?;
         }
         let outcome = (!interrupt::requested()).then(|| {
             let checks = &self.case.benchmark.checks;
-            Outcome::of(&run, reference, checks, flips(&place.join("results")))
+            Outcome::of(&run, reference, checks, flips(&folder.join("results")))
         });
-        remove(&place);
+        remove(&folder);
         Ok(outcome)
     }
 
-    /// Runs `program` in `place`, with the probe's results in `results`. `places` is a file with the places to count per
-    /// thread.
+    /// Runs `program` in `folder`, with the probe's results in `results`. `places` is a file with the places to count
+    /// per thread.
     pub(super) fn execute(
         &self,
         program: &Path,
-        place: &Path,
+        folder: &Path,
         parameters: [u64; 5],
         places: Option<&Path>,
         limit: Option<Duration>,
@@ -161,8 +162,8 @@ impl Campaign<'_> {
         // With one worker on the CPU backend, threads interact in the same order in each run.
         execution.config.cpu_threads = Some(NonZeroUsize::MIN);
         execution.config.probe_parameters = parameters.to_vec();
-        let place = absolute(place);
-        execution.config.probe_results = Some(place.join("results"));
+        let folder = absolute(folder);
+        execution.config.probe_results = Some(folder.join("results"));
         if let Some(path) = places {
             execution.config.probe_threads = KeepThreads::At(absolute(path));
         }
@@ -171,7 +172,7 @@ impl Campaign<'_> {
             execution: &execution,
             ..self.case
         };
-        case.execute(Kind::Probed, program, &place, None)
+        case.execute(Kind::Probed, program, &folder, None)
     }
 
     /// Writes `campaign.json`, or fails if it exists and describes another campaign.
@@ -191,7 +192,7 @@ impl Campaign<'_> {
             Ok(_) => bail!(
                 Usage,
                 "cannot resume the campaign in {}: it has a different seed, size or build of the program; remove the folder, or \
-                 give another --out",
+                 give a different --out",
                 self.folder.display()
             ),
             Err(_) => write_json(&path, &identity),
@@ -199,7 +200,7 @@ impl Campaign<'_> {
     }
 }
 
-/// Reads the outcomes so far. A truncated last line is dropped, and its injection is repeated.
+/// Reads the outcomes recorded so far. A truncated last line is dropped, and its injection is repeated.
 fn read_lines(path: &Path) -> Result<BTreeMap<u64, Line>, Failure> {
     let Ok(file) = File::open(path) else {
         return Ok(BTreeMap::new());
@@ -226,7 +227,7 @@ fn append(file: &Mutex<File>, line: &Line, path: &Path) -> Result<(), Failure> {
     file.write_all(&text).map_err(Failure::io("write", &path))
 }
 
-/// Returns the number of flipped bits, or `None` if no launch ended.
+/// Returns the number of flipped bits, or `None` if no launch completed.
 fn flips(results: &Path) -> Option<u64> {
     let results = ProbeResults::open(results).ok()?;
     let launch = results.launches.first()?;

@@ -24,11 +24,11 @@ pub enum Outcome {
     OutputDiffers,
     /// Only standard output differs.
     StdoutOnly,
-    /// The execution was not reached, and nothing was flipped: instructions differ from run to run.
+    /// The execution was not reached, and nothing was flipped, because the instructions executed vary between runs.
     Missed,
 }
 
-/// Effect on the program's results, in the terms of the field.
+/// Effect on the program's results, in the standard terms of the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Masked,
@@ -73,7 +73,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the effect; `None` if nothing was flipped.
+    /// Returns the effect, or `None` if nothing was flipped.
     pub fn effect(self) -> Option<Effect> {
         match self {
             Outcome::Masked => Some(Effect::Masked),
@@ -83,8 +83,8 @@ impl Outcome {
         }
     }
 
-    /// Classifies `run` by comparing it with an error-free `reference`. `flips` is the number of flipped bits, or `None` if
-    /// the launch did not end.
+    /// Classifies `run` by comparing it with an error-free `reference`. `flips` is the number of flipped bits, or
+    /// `None` if the launch did not complete.
     pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
             End::Signalled(_) | End::OutOfMemory => return Outcome::Crash,
@@ -93,18 +93,18 @@ impl Outcome {
         }
         let faults = run.summary.as_ref().map(|summary| summary.faults.len());
         let failed = faults.as_ref().is_ok_and(|&faults| faults > 0);
-        // Without a summary the program ended abruptly, perhaps in the launch.
+        // Without a summary, the program ended abruptly, perhaps during the launch.
         if flips == Some(0) || flips.is_none() && faults.as_ref().is_ok_and(|&faults| faults == 0) {
             return Outcome::Missed;
         }
         if run.files.end != End::Exited(checks.exit_code) {
             return Outcome::FailureSymptom;
         }
-        let says_so = check_manifest(&run.files, checks)
+        let check_failed = check_manifest(&run.files, checks)
             .iter()
             .any(|check| !check.ok);
-        let said = |run: &Run| without_numbers(&run.stderr_text());
-        if failed || says_so || said(run) != said(reference) {
+        let messages = |run: &Run| without_numbers(&run.stderr_text());
+        if failed || check_failed || messages(run) != messages(reference) {
             return Outcome::FailureSymptom;
         }
         if outputs_equal(&reference.files, &run.files, checks).ok {
@@ -156,8 +156,8 @@ pub struct Tally {
 
 /// Counts the outcomes of each class, excluding missed injections.
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
-    let made = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
-    let all = made.count() as u64;
+    let injected = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
+    let all = injected.count() as u64;
     let count = |wanted| {
         outcomes
             .iter()
@@ -186,8 +186,8 @@ pub fn effect_table(programs: &[(String, Vec<Tally>)]) -> String {
             .into_iter()
             .zip(&mut means)
             .map(|(effect, mean)| {
-                let of_effect = |tally: &&Tally| tally.outcome.effect() == Some(effect);
-                let count = tallies.iter().filter(of_effect).map(|tally| tally.count);
+                let has_effect = |tally: &&Tally| tally.outcome.effect() == Some(effect);
+                let count = tallies.iter().filter(has_effect).map(|tally| tally.count);
                 let [share, low, high] = wilson(count.sum(), all).map(|share| 100.0 * share);
                 *mean += share / programs.len() as f64;
                 format!("{share:.1} % ({low:.1}-{high:.1})")

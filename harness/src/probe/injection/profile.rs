@@ -1,4 +1,4 @@
-//! Runs the program without an injected error, to get its output and execution counts.
+//! Runs the program without an injected error to get its output and execution counts.
 
 use std::path::Path;
 
@@ -23,16 +23,16 @@ pub(super) struct Profile<'a, 'b> {
 }
 
 impl<'a, 'b> Profile<'a, 'b> {
-    /// Runs the program without an injected error, and once more to count executions.
+    /// Runs the program without an injected error, and then again to count executions.
     pub fn of(campaign: &'a Campaign<'b>) -> Result<Self, Failure> {
-        let place = campaign.folder.join("reference");
-        remove(&place);
-        let reference = campaign.execute(campaign.flip, &place, NO_ERROR, None, None)?;
-        reference.ended_well(&campaign.case)?;
+        let folder = campaign.folder.join("reference");
+        remove(&folder);
+        let reference = campaign.execute(campaign.flip, &folder, NO_ERROR, None, None)?;
+        reference.check_end(&campaign.case)?;
         if reference.summary.as_ref().is_ok_and(|s| s.launches == 0) {
             bail!(
                 Run,
-                "failed to inject into {}: the program launched no kernel; give it arguments and inputs that make it launch one",
+                "failed to inject into {}: the program launched no kernel; give it arguments and inputs with which it does",
                 campaign.case.benchmark.name
             );
         }
@@ -42,7 +42,7 @@ impl<'a, 'b> Profile<'a, 'b> {
             space: Space::default(),
         };
         let counts = profile.count("profile", None)?;
-        profile.same_places(&place.join("results"), &counts)?;
+        profile.same_places(&folder.join("results"), &counts)?;
         profile.space = Space::of(&counts).map_err(capture::failure)?;
         if profile.space.executions() == 0 {
             bail!(
@@ -53,7 +53,8 @@ impl<'a, 'b> Profile<'a, 'b> {
         Ok(profile)
     }
 
-    /// Finds the thread and execution of each choice in another run. Also returns the number of places whose counts changed.
+    /// Finds the thread and execution of each choice in another run. Also returns the number of places whose counts
+    /// changed.
     pub fn locate(&self, choices: &[Choice]) -> Result<(Vec<Injection>, u64), Failure> {
         if choices.is_empty() {
             return Ok((Vec::new(), 0));
@@ -68,11 +69,11 @@ impl<'a, 'b> Profile<'a, 'b> {
 
     /// Runs the counting program; `places` is a file with the places whose per-thread counts are kept.
     fn count(&self, name: &str, places: Option<&Path>) -> Result<ProbeResults, Failure> {
-        let place = self.campaign.folder.join(name);
-        remove(&place);
+        let folder = self.campaign.folder.join(name);
+        remove(&folder);
         let Campaign { case, profile, .. } = self.campaign;
-        let run = (self.campaign).execute(profile, &place, NO_ERROR, places, None)?;
-        run.ended_well(case)?;
+        let run = (self.campaign).execute(profile, &folder, NO_ERROR, places, None)?;
+        run.check_end(case)?;
         let name = &case.benchmark.name;
         let fault = run.summary.as_ref().ok().and_then(|s| s.faults.first());
         if let Some(fault) = fault {
@@ -89,10 +90,10 @@ impl<'a, 'b> Profile<'a, 'b> {
                 equal.detail
             );
         }
-        ProbeResults::open(&place.join("results")).map_err(capture::failure)
+        ProbeResults::open(&folder.join("results")).map_err(capture::failure)
     }
 
-    /// Fails unless both probes number the instructions identically.
+    /// Fails unless the two probes number the instructions identically.
     fn same_places(&self, flip: &Path, counts: &ProbeResults) -> Result<(), Failure> {
         let flip = ProbeResults::open(flip).map_err(capture::failure)?;
         let places = |results: &ProbeResults| -> Vec<(u32, Vec<String>)> {

@@ -13,11 +13,11 @@ table! {
     /// One injection: a flipped bit in the result of one execution of an instruction.
     pub struct Injection: Eq, Serialize, Deserialize {
         number: u64 = "number of the injection, from 0";
-        launch: u32 = "the launch, in its stream";
+        launch: u32 = "number of the launch in its stream";
         kernel: String = "its kernel";
         site: u32 = "the instruction's place";
-        thread: u64 = "the thread, by its number in the launch";
-        execution: u64 = "which of the thread's executions of it in the launch, from 0";
+        thread: u64 = "number of the thread in the launch";
+        execution: u64 = "number of the execution, among this thread's executions of the instruction in the launch, from 0";
         bit: u32 = "the bit that was flipped, from 0";
         target: String = "value, predicate or memory (the result of a load or an atomic)";
         what: String = "the instruction's operation";
@@ -48,12 +48,12 @@ struct Row {
 #[derive(Debug, Clone, Default)]
 pub struct Space {
     rows: Vec<Row>,
-    /// Executions before each row, and the total at the end.
-    before: Vec<u64>,
+    /// Executions before each row, with the total at the end.
+    offsets: Vec<u64>,
 }
 
 impl Space {
-    /// Builds the space from the launches of the first stream, since the order of other launches may vary.
+    /// Builds the space from the launches of the first stream, since the order of other launches can vary.
     pub fn of(profile: &ProbeResults) -> Result<Self, TraceError> {
         let names = SiteTable::new(&profile.modules);
         let mut space = Space::default();
@@ -72,7 +72,7 @@ impl Space {
                     _ if site.what == "load" || site.what.starts_with("atomic") => "memory",
                     _ => "value",
                 };
-                space.before.push(total);
+                space.offsets.push(total);
                 total += executions;
                 space.rows.push(Row {
                     template: Injection {
@@ -91,22 +91,23 @@ impl Space {
                 });
             }
         }
-        space.before.push(total);
+        space.offsets.push(total);
         Ok(space)
     }
 
     pub fn executions(&self) -> u64 {
-        self.before.last().copied().unwrap_or(0)
+        self.offsets.last().copied().unwrap_or(0)
     }
 
-    /// Chooses injection `number` of the campaign with `seed`, uniformly over executions, then over the bits of the result.
+    /// Chooses injection `number` of the campaign with `seed`, uniformly over executions, then over the bits of the
+    /// result.
     pub fn choose(&self, seed: u64, number: u64) -> Option<Choice> {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&number.to_le_bytes());
         let mut random = ChaCha8Rng::from_seed(key);
         let chosen = share(random.next_u64(), self.executions());
-        let row = self.before.partition_point(|&before| before <= chosen);
+        let row = self.offsets.partition_point(|&offset| offset <= chosen);
         let row = row.checked_sub(1)?;
         let bits = self.rows.get(row)?.bits;
         Some(Choice {
@@ -136,8 +137,8 @@ impl Space {
         places
     }
 
-    /// Finds executions in a second profile, which has per-thread counts. Also returns the number of places whose counts
-    /// changed.
+    /// Finds executions in a second profile, which has per-thread counts. Also returns the number of places whose
+    /// counts changed.
     pub fn locate(
         &self,
         choices: &[Choice],
@@ -166,15 +167,15 @@ impl Space {
 }
 
 impl Row {
-    /// Returns the chosen execution, counted thread by thread, or `None` without executions.
+    /// Returns the chosen execution, counted thread by thread, or `None` if there are no executions.
     fn injection(&self, choice: &Choice, counts: &[u64]) -> Option<Injection> {
         let mut execution = share(choice.part, counts.iter().sum());
         let thread = counts.iter().position(|&count| {
-            let here = execution < count;
-            if !here {
+            let found = execution < count;
+            if !found {
                 execution -= count;
             }
-            here
+            found
         })?;
         Some(Injection {
             number: choice.number,

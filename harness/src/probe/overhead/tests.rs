@@ -52,7 +52,7 @@ fn short_times_have_no_slowdown() {
 }
 
 #[test]
-fn a_program_without_results_is_named() {
+fn programs_without_results_are_named() {
     let record = |name: &str, launches, probed| ProbedBenchmark {
         name: name.into(),
         launches,

@@ -64,9 +64,9 @@ fn a_partial_capture_is_marked_as_partial() {
         }),
         ..BenchmarkSummary::default()
     };
-    let whole = BenchmarkSummary::default();
+    let complete = BenchmarkSummary::default();
     let summary = RunSummary {
-        benchmarks: vec![whole, benchmark],
+        benchmarks: vec![complete, benchmark],
         ..RunSummary::default()
     };
     let notes = note_lines(&summary);

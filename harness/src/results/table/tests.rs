@@ -91,7 +91,7 @@ fn a_table_leaves_out_columns_that_do_not_fit() {
         assert!(longest <= Some(width), "{table}");
         insta::assert_snapshot!(format!("table_{width}"), table);
     }
-    // The benchmark and its status are shown on any terminal.
+    // The benchmark and its status are shown at any width.
     assert!(summary_table(&suite(), false, 10).contains("failed (build)"));
 }
 

@@ -4,14 +4,14 @@ use super::*;
 use superstep_build::failure::FailureKind;
 
 #[test]
-fn patterns_may_be_a_comma_separated_list() {
+fn patterns_can_be_a_comma_separated_list() {
     let selection = Selection::new(&["hotspot*,bfs".into()], &["*3D".into()]).unwrap();
-    let taken: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"]
+    let selected: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"]
         .into_iter()
-        .filter(|name| selection.takes(name, &BTreeMap::new()))
+        .filter(|name| selection.contains(name, &BTreeMap::new()))
         .collect();
-    assert_eq!(taken, ["hotspot", "bfs"]);
-    assert!(Selection::default().takes("anything", &BTreeMap::new()));
+    assert_eq!(selected, ["hotspot", "bfs"]);
+    assert!(Selection::default().contains("anything", &BTreeMap::new()));
     let failure = Selection::new(&["regex:(".into()], &[]).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Usage);
 }
@@ -19,21 +19,21 @@ fn patterns_may_be_a_comma_separated_list() {
 #[test]
 fn a_group_selects_its_members() {
     let groups = BTreeMap::from([("paper".to_owned(), vec!["bfs".to_owned(), "nn".to_owned()])]);
-    let taken = |only: &str, exclude: &str| {
+    let selected = |only: &str, exclude: &str| {
         let selection = Selection::new(&[only.into()], &[exclude.into()]).unwrap();
         let names = ["hotspot", "bfs", "nn"].into_iter();
         names
-            .filter(|name| selection.takes(name, &groups))
+            .filter(|name| selection.contains(name, &groups))
             .collect::<Vec<_>>()
     };
-    assert_eq!(taken("@paper", ""), ["bfs", "nn"]);
-    assert_eq!(taken("@paper,hot*", "nn"), ["hotspot", "bfs"]);
-    assert_eq!(taken("", "@paper"), ["hotspot"]);
-    assert_eq!(taken("@other", ""), [""; 0]);
+    assert_eq!(selected("@paper", ""), ["bfs", "nn"]);
+    assert_eq!(selected("@paper,hot*", "nn"), ["hotspot", "bfs"]);
+    assert_eq!(selected("", "@paper"), ["hotspot"]);
+    assert_eq!(selected("@other", ""), [""; 0]);
 }
 
 #[test]
-fn a_newer_gpu_runs_the_code_of_the_default_architecture_too() {
+fn a_newer_gpu_also_runs_code_for_the_default_architecture() {
     assert_eq!(default_archs(None), [90]);
     assert_eq!(default_archs(Some(90)), [90]);
     assert_eq!(default_archs(Some(80)), [80]);
@@ -41,7 +41,7 @@ fn a_newer_gpu_runs_the_code_of_the_default_architecture_too() {
 }
 
 #[test]
-fn given_backend_and_architectures_are_used() {
+fn explicit_backends_and_architectures_are_used() {
     let (backend, archs) = choose_target(Some(Backend::Cpu), &[80, 86]);
     assert_eq!(backend, Backend::Cpu);
     assert_eq!(archs, [80, 86]);

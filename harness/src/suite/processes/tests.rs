@@ -22,7 +22,7 @@ fn summary(process: Process, launches: u64, faults: &[&str]) -> Summary {
 }
 
 /// Writes the files of process `pid`: a summary unless it was killed, and a capture.
-fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]) {
+fn write_files(root: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]) {
     let process = Process {
         rank: None,
         pid,
@@ -32,7 +32,7 @@ fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]
         process: Some(process),
         ..Header::new(Backend::Cpu)
     };
-    let folder = place.join("capture").join(process.to_string());
+    let folder = root.join("capture").join(process.to_string());
     let capture = CaptureWriter::create(folder, &header).unwrap();
     for number in 0..launches {
         let mut launch = testing::launch("_Zk", 1, 32);
@@ -41,78 +41,78 @@ fn leave(place: &Path, pid: u32, launches: u64, is_killed: bool, faults: &[&str]
     }
     if !is_killed {
         capture.finish(&Outcome::Finished).unwrap();
-        let path = summaries(place).join(process.to_string());
+        let path = summaries(root).join(process.to_string());
         let mut journal = Journal::create(path, summary(process, launches, faults)).unwrap();
         journal.add(Note::End { counted: false }).unwrap();
     }
 }
 
-fn place() -> tempfile::TempDir {
-    let place = tempfile::tempdir().unwrap();
-    fs::create_dir(summaries(place.path())).unwrap();
-    place
+fn root() -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(summaries(root.path())).unwrap();
+    root
 }
 
-fn collected(place: &Path) -> Collected {
-    collect(place, Some(&place.join("capture")), Backend::Cpu, true).unwrap()
+fn collected(root: &Path) -> Collected {
+    collect(root, Some(&root.join("capture")), Backend::Cpu, true).unwrap()
 }
 
 #[test]
-fn files_of_a_single_process_are_in_their_usual_place() {
+fn files_of_a_single_process_have_their_usual_paths() {
     for is_killed in [false, true] {
-        let place = place();
-        leave(place.path(), 3, 0, false, &[]);
-        leave(place.path(), 7, 2, is_killed, &[]);
-        let left = collected(place.path());
-        assert!(left.processes.is_empty());
-        assert_eq!(left.summary.is_err(), is_killed);
-        let capture = Capture::open(place.path().join("capture/events.sst")).unwrap();
+        let root = root();
+        write_files(root.path(), 3, 0, false, &[]);
+        write_files(root.path(), 7, 2, is_killed, &[]);
+        let result = collected(root.path());
+        assert!(result.processes.is_empty());
+        assert_eq!(result.summary.is_err(), is_killed);
+        let capture = Capture::open(root.path().join("capture/events.sst")).unwrap();
         assert_eq!(capture.header.process.unwrap().pid, 7);
-        assert!(!summaries(place.path()).exists());
+        assert!(!summaries(root.path()).exists());
     }
-    let idle = place();
-    leave(idle.path(), 3, 0, false, &[]);
+    let idle = root();
+    write_files(idle.path(), 3, 0, false, &[]);
     assert_eq!(collected(idle.path()).summary.unwrap().launches, 0);
     assert!(idle.path().join("capture/events.sst").is_file());
-    // A program without CUDA leaves nothing. If it was stopped, whether it would have used CUDA is unknown.
-    let (over, stopped) = (place(), place());
+    // A program without CUDA writes no files. If it was stopped, it is unknown whether it would have used CUDA.
+    let (over, stopped) = (root(), root());
     assert_eq!(collected(over.path()).summary.unwrap().launches, 0);
     assert!(over.path().join("capture/events.sst").is_file());
-    let left = collect(stopped.path(), None, Backend::Cpu, false);
-    assert!(left.unwrap().summary.is_err());
+    let result = collect(stopped.path(), None, Backend::Cpu, false);
+    assert!(result.unwrap().summary.is_err());
 }
 
 #[test]
 fn processes_are_added_up_and_each_fault_names_its_process() {
-    let place = place();
-    leave(place.path(), 10, 2, false, &[]);
-    leave(place.path(), 9, 3, false, &[]);
-    leave(place.path(), 1, 0, false, &["odd"]);
-    leave(place.path(), 2, 0, false, &[]);
-    let left = collected(place.path());
-    let pids: Vec<u32> = left.processes.iter().map(|one| one.process.pid).collect();
+    let root = root();
+    write_files(root.path(), 10, 2, false, &[]);
+    write_files(root.path(), 9, 3, false, &[]);
+    write_files(root.path(), 1, 0, false, &["odd"]);
+    write_files(root.path(), 2, 0, false, &[]);
+    let result = collected(root.path());
+    let pids: Vec<u32> = result.processes.iter().map(|run| run.process.pid).collect();
     assert_eq!(pids, [1, 9, 10]);
-    let sum = left.summary.unwrap();
+    let sum = result.summary.unwrap();
     assert_eq!((sum.launches, sum.kernels[0].launches), (5, 5));
     assert_eq!(sum.faults, ["pid-1: odd"]);
-    assert!(!place.path().join("capture/pid-2").exists());
+    assert!(!root.path().join("capture/pid-2").exists());
 }
 
 #[test]
 fn a_process_that_ends_early_has_a_summary() {
-    // `ends` is whether the last launch has an end.
+    // Whether the last launch has an end.
     for ends in [true, false] {
-        let place = place();
-        leave(place.path(), 1, 1, false, &[]);
-        leave(place.path(), 2, 0, true, &[]);
+        let root = root();
+        write_files(root.path(), 1, 1, false, &[]);
+        write_files(root.path(), 2, 0, true, &[]);
         let process = Process {
             rank: None,
             pid: 2,
             earlier: 0,
         };
-        let path = summaries(place.path()).join("pid-2");
+        let path = summaries(root.path()).join("pid-2");
         let mut journal = Journal::create(path, summary(process, 0, &[])).unwrap();
-        let folder = place.path().join("capture/pid-2");
+        let folder = root.path().join("capture/pid-2");
         let header = Capture::open(&folder).unwrap().header;
         let capture = CaptureWriter::create(&folder, &header).unwrap();
         let launch = testing::launch("_Zk", 1, 32);
@@ -130,12 +130,12 @@ fn a_process_that_ends_early_has_a_summary() {
             journal.add_of("_Zk", note).unwrap();
         }
         drop(capture);
-        let left = collected(place.path());
-        assert_eq!(left.processes.len(), 2);
-        assert_eq!(left.summary.unwrap().launches, 1 + u64::from(ends));
-        assert_eq!((left.early.len(), left.early[0].is_whole), (1, ends));
+        let result = collected(root.path());
+        assert_eq!(result.processes.len(), 2);
+        assert_eq!(result.summary.unwrap().launches, 1 + u64::from(ends));
+        assert_eq!((result.early.len(), result.early[0].is_complete), (1, ends));
         assert_eq!(Capture::open(&folder).unwrap().complete, ends);
-        let check = early_ends(&left.early).unwrap();
+        let check = early_ends(&result.early).unwrap();
         assert!(
             check.ok == ends && check.detail.contains("pid-2"),
             "{check:?}"
@@ -145,13 +145,14 @@ fn a_process_that_ends_early_has_a_summary() {
 
 #[test]
 fn a_killed_process_is_reported() {
-    let place = place();
-    leave(place.path(), 1, 1, false, &[]);
-    leave(place.path(), 2, 1, true, &[]);
-    let left = collected(place.path());
-    assert_eq!(left.processes.len(), 2);
+    let root = root();
+    write_files(root.path(), 1, 1, false, &[]);
+    write_files(root.path(), 2, 1, true, &[]);
+    let result = collected(root.path());
+    assert_eq!(result.processes.len(), 2);
     assert!(
-        left.summary
+        result
+            .summary
             .unwrap_err()
             .to_string()
             .starts_with("pid-2 left no summary")

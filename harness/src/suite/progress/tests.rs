@@ -10,7 +10,7 @@ fn failed(kind: FailureKind) -> BenchmarkSummary {
 }
 
 #[test]
-fn failures_of_the_machine_are_retried_and_those_of_the_program_are_final() {
+fn machine_failures_are_retried_and_program_failures_are_final() {
     assert!(is_final(&failed(FailureKind::Timeout)));
     assert!(is_final(&failed(FailureKind::Verification)));
     for kind in [
@@ -23,7 +23,7 @@ fn failures_of_the_machine_are_retried_and_those_of_the_program_are_final() {
 }
 
 #[test]
-fn kept_results_of_later_benchmarks_are_written_and_changed_programs_run_again() {
+fn previous_results_are_written_and_changed_programs_run_again() {
     let out = tempfile::tempdir().unwrap();
     let named = |name: &str| BenchmarkSummary {
         name: name.to_owned(),
@@ -31,7 +31,7 @@ fn kept_results_of_later_benchmarks_are_written_and_changed_programs_run_again()
         ran: Some("a".to_owned()),
         ..BenchmarkSummary::default()
     };
-    let asked = RunSummary {
+    let current = RunSummary {
         schema_version: SCHEMA_VERSION,
         planned: vec!["x".into(), "y".into()],
         ..RunSummary::default()
@@ -39,17 +39,17 @@ fn kept_results_of_later_benchmarks_are_written_and_changed_programs_run_again()
     let folder = RunFolder::create(out.path(), "toy").unwrap();
     let interrupted = RunSummary {
         benchmarks: vec![named("y")],
-        ..asked.clone()
+        ..current.clone()
     };
     folder.write_summary(&interrupted).unwrap();
     let path = folder.path().to_owned();
     // The first process still locks the folder.
-    let failure = Progress::resume(RunFolder::open(&path), &asked)
+    let failure = Progress::resume(RunFolder::open(&path), &current)
         .err()
         .unwrap();
     assert!(failure.message.contains("still"), "{failure}");
     drop(folder);
-    let mut progress = Progress::resume(RunFolder::open(&path), &asked).unwrap();
+    let mut progress = Progress::resume(RunFolder::open(&path), &current).unwrap();
     assert_eq!(progress.summary.resumed.len(), 1);
     progress.push(named("x")).unwrap();
     let written = progress.folder.read_summary().unwrap();
@@ -58,13 +58,13 @@ fn kept_results_of_later_benchmarks_are_written_and_changed_programs_run_again()
     assert_eq!(
         progress.take_previous("y", "a"),
         None,
-        "it was dropped above"
+        "it was removed above"
     );
     drop(progress);
 
     let other = RunSummary {
         planned: vec!["x".into()],
-        ..asked.clone()
+        ..current.clone()
     };
     let failure = Progress::resume(RunFolder::open(&path), &other)
         .err()
@@ -73,14 +73,14 @@ fn kept_results_of_later_benchmarks_are_written_and_changed_programs_run_again()
         failure.message.contains("this command selects x"),
         "{failure}"
     );
-    let progress = Progress::resume(RunFolder::open(&path), &asked).unwrap();
+    let progress = Progress::resume(RunFolder::open(&path), &current).unwrap();
     let complete = RunSummary {
         complete: true,
         ..progress.summary.clone()
     };
     progress.folder.write_summary(&complete).unwrap();
     drop(progress);
-    let failure = Progress::resume(RunFolder::open(&path), &asked)
+    let failure = Progress::resume(RunFolder::open(&path), &current)
         .err()
         .unwrap();
     assert!(failure.message.contains("complete"), "{failure}");

@@ -28,7 +28,7 @@ fn checks() -> Checks {
 }
 
 #[test]
-fn only_volatile_lines_may_differ() {
+fn only_volatile_lines_can_differ() {
     let folder = tempfile::tempdir().unwrap();
     let native = run(folder.path(), "native", "time 1\nPASSED\nx\n", "abc");
     let same = run(folder.path(), "traced", "time 22\nPASSED\nx\n", "abc");
@@ -43,7 +43,7 @@ fn only_volatile_lines_may_differ() {
 }
 
 #[test]
-fn lines_from_several_processes_may_come_in_any_order() {
+fn lines_from_multiple_processes_can_come_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let run = |name, stdout| RunFiles {
         any_order: true,
@@ -91,12 +91,12 @@ fn output_files_are_compared_byte_by_byte() {
     assert!(detail("abd").contains("byte is at 2"));
     assert!(detail("abcd").contains("ends after 3 bytes"));
     fs::remove_file(folder.path().join("traced/result.out")).unwrap();
-    let gone = RunFiles {
+    let missing = RunFiles {
         name: "traced",
         work: folder.path().join("traced"),
         ..native.clone()
     };
-    let check = outputs_equal(&native, &gone, &checks());
+    let check = outputs_equal(&native, &missing, &checks());
     assert!(!check.ok, "a missing file is a difference");
 }
 

@@ -1,13 +1,13 @@
 #include "macros.h"
 #include <cstdio>
-int of_host_code();
-__global__ void ask(int *p) { p[0] = BITS; p[1] = VERSION; p[2] = API; }
+int host_bits();
+__global__ void query(int *p) { p[0] = BITS; p[1] = VERSION; p[2] = API; }
 int main() {
   int *d, found[3];
   cudaMalloc(&d, sizeof found);
-  ask<<<1, 1>>>(d);
+  query<<<1, 1>>>(d);
   cudaMemcpy(found, d, sizeof found, cudaMemcpyDeviceToHost);
-  std::printf("%d %d %d:", BITS, found[0], of_host_code());
+  std::printf("%d %d %d:", BITS, found[0], host_bits());
   for (int arch : archs) std::printf(" %d", arch);
   return VERSION != CUDART_VERSION || found[1] != VERSION || found[2] != VERSION || API != VERSION;
 }

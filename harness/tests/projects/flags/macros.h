@@ -1,4 +1,4 @@
-// One bit for each of nvcc's macros that is defined.
+// One bit for each nvcc macro that is defined.
 enum { BUILD = __CUDACC_VER_BUILD__, ATOMICS = __CUDACC_DEVICE_ATOMIC_BUILTINS__, PRAGMAS = __NVCC_DIAG_PRAGMA_SUPPORT__ };
 static const int archs[] = {__CUDA_ARCH_LIST__};
 #ifdef __CUDACC_EXTENDED_LAMBDA__

@@ -1,2 +1,2 @@
 #include "macros.h"
-int of_host_code() { return sizeof archs ? BITS : VERSION == API; }
+int host_bits() { return sizeof archs ? BITS : VERSION == API; }

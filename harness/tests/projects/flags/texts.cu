@@ -22,14 +22,14 @@
 #define ARCH 0
 #endif
 #define NUMBERS {VALUE, HAS_OPENMP, (int)(__cplusplus / 100), ARCH}
-__global__ void ask(int *p) {
+__global__ void query(int *p) {
   int numbers[] = NUMBERS;
   for (int i = 0; i < 4; ++i) p[i] = numbers[i];
 }
 int main() {
   int *d, a_local_variable[] = NUMBERS, device[4];
   cudaMalloc(&d, sizeof device);
-  ask<<<1, 1>>>(d);
+  query<<<1, 1>>>(d);
   cudaMemcpy(device, d, sizeof device, cudaMemcpyDeviceToHost);
   for (int n : a_local_variable) std::printf("%d ", n);
   for (int n : device) std::printf("%d ", n);

@@ -1,4 +1,4 @@
 #define JOIN(a, b) a##_##b
-#define OF(a, b) JOIN(a, b)
-__device__ int OF(NAME, scale) = VALUE;
-__device__ int OF(NAME, times)(int number) { return number * OF(NAME, scale); }
+#define CONCAT(a, b) JOIN(a, b)
+__device__ int CONCAT(NAME, scale) = VALUE;
+__device__ int CONCAT(NAME, times)(int number) { return number * CONCAT(NAME, scale); }

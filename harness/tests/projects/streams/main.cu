@@ -3,8 +3,8 @@
 #include "kernel.h"
 unsigned long long hand(int *), legacy(int *), by_hand(), by_nvcc();
 
-// Prints in which files stream 0 is the calling thread's stream, and in which the legacy stream.
-static unsigned long long look(int *p) {
+// Prints whether stream 0 of each file is the calling thread's stream or the legacy stream.
+static unsigned long long print_streams(int *p) {
   unsigned long long own = 0, shared = 0;
   cudaStreamGetId(cudaStreamPerThread, &own);
   cudaStreamGetId(cudaStreamLegacy, &shared);
@@ -17,7 +17,7 @@ int main() {
   unsigned long long ids[2];
   cudaMalloc(&p, sizeof found);
   cudaMemset(p, 0, sizeof found);
-  for (auto &id : ids) std::thread([&] { id = look(p); }).join();
+  for (auto &id : ids) std::thread([&] { id = print_streams(p); }).join();
   cudaMemcpy(found, p, sizeof found, cudaMemcpyDeviceToHost);
   std::printf("%s %d\n", ids[0] == ids[1] ? "same" : "different", found[31]);
   return cudaDeviceSynchronize();

@@ -14,7 +14,7 @@ pub struct Body {
     pub name: String,
     /// Whether a callee reads the thread's coordinates from the thread state.
     pub needs_thread_block: bool,
-    /// Whether it only computes, loads and stores, so that a CTA can be rerun to find the thread that faulted.
+    /// Whether the body only computes, loads and stores, so that a CTA can be rerun to find the thread that faulted.
     pub is_repeatable: bool,
 }
 
@@ -37,12 +37,12 @@ impl<'m> Ids<'m> {
     /// Returns the last parameters of a body or of one of its regions.
     pub fn of(function: Function<'m>) -> Self {
         let parameters = function.parameters();
-        let own = &parameters[parameters.len() - Self::COUNT..];
-        let three = |first: usize| [own[first], own[first + 1], own[first + 2]];
+        let ids = &parameters[parameters.len() - Self::COUNT..];
+        let group = |first: usize| [ids[first], ids[first + 1], ids[first + 2]];
         Ids {
-            frame: own[0],
-            thread: own[1],
-            groups: [2, 5, 8, 11].map(three),
+            frame: ids[0],
+            thread: ids[1],
+            groups: [2, 5, 8, 11].map(group),
         }
     }
 }
@@ -79,12 +79,12 @@ fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Func
         {
             let users = parameter.using_instructions();
             let builder = Builder::at_entry(function);
-            let own = builder.alloca(ty);
-            own.set_alignment_bytes(16);
+            let copy = builder.alloca(ty);
+            copy.set_alignment_bytes(16);
             for user in users {
-                user.replace_operand(parameter, own.value());
+                user.replace_operand(parameter, copy.value());
             }
-            builder.copy(own.value(), parameter, module.allocated_size_bytes(ty));
+            builder.copy(copy.value(), parameter, module.allocated_size_bytes(ty));
         }
     }
 }
@@ -127,7 +127,8 @@ fn is_plain_ptx(call: Call) -> bool {
     assembly.is_some_and(|(template, _)| ptx::only_computes(&template))
 }
 
-/// Whether a call reads the thread state, as device functions, other special registers and most inline PTX do.
+/// Whether a call reads the thread state, as do calls of device functions, reads of other special registers, and most
+/// inline PTX.
 fn needs_thread_block(call: Call) -> bool {
     let Some(callee) = call.get_called_fn_value() else {
         return !is_plain_ptx(call);
@@ -143,10 +144,10 @@ fn is_repeatable(instruction: Instruction) -> bool {
         Load | Store => !instruction.is_volatile(),
         _ => instruction.as_call().is_none_or(|call| {
             let name = call.function_name();
-            let tells = [".atomic.", ".membar", ".fence", "trap"];
-            let is_quiet =
-                name.starts_with("llvm.") && !tells.iter().any(|part| name.contains(part));
-            is_quiet || name == ALIGNED || is_plain_ptx(call)
+            let effects = [".atomic.", ".membar", ".fence", "trap"];
+            let is_pure =
+                name.starts_with("llvm.") && !effects.iter().any(|part| name.contains(part));
+            is_pure || name == ALIGNED || is_plain_ptx(call)
         }),
     }
 }

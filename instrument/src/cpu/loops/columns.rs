@@ -1,9 +1,9 @@
-//! Threads that a region singles out by their column (such as `threadIdx.x == 0`: the edge of a tile, or the thread that
-//! stores a sum).
+//! Threads that a region singles out by their column (such as `threadIdx.x == 0`: the edge of a tile, or the thread
+//! that stores a sum).
 //!
-//! They run outside the loops over the other threads of their row, in which the condition is known not to hold. A store by a
-//! single thread would otherwise turn into a scatter in each iteration, or prevent vectorisation. The order of the threads
-//! does not change.
+//! They run outside the loops over the other threads of their row, for which the condition is known to be false.
+//! Otherwise, a store by a single thread would turn into a scatter in each iteration, or prevent vectorisation. The
+//! order of the threads does not change.
 
 use super::body::Ids;
 use super::regions::Region;
@@ -20,8 +20,8 @@ pub struct Columns<'m> {
     pub others: Function<'m>,
 }
 
-/// Makes a version of a region for the threads that it does not single out. Returns `None` if it singles out none or too
-/// many, or is too large.
+/// Creates a version of a region for the threads that it does not single out. Returns `None` if the region singles out
+/// no column or too many, or is too large.
 pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>> {
     let function = region.function;
     let instructions = function.instructions();
@@ -40,16 +40,17 @@ pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>>
     }
     let name = format!("{}.others", function.name());
     let (others, copies) = duplicate(function, module, &name);
-    for (instruction, (_, holds_elsewhere)) in tests {
-        let outcome = Type::int(1).constant(u64::from(holds_elsewhere));
+    for (instruction, (_, outcome_elsewhere)) in tests {
+        let outcome = Type::int(1).constant(u64::from(outcome_elsewhere));
         copies[&instruction.value()].replace_uses_with(outcome);
     }
     Some(Columns { special, others })
 }
 
-/// Returns the column of a comparison that has the same outcome for all other threads in a row, and that outcome.
+/// For a comparison that has the same outcome in all columns except one, returns that column and the outcome in the
+/// others.
 fn test<'m>(instruction: Instruction<'m>, column: Value<'m>) -> Option<(u32, bool)> {
-    let holds_elsewhere = match instruction.get_icmp_predicate()? {
+    let outcome_elsewhere = match instruction.get_icmp_predicate()? {
         EQ => false,
         NE => true,
         _ => return None,
@@ -63,5 +64,5 @@ fn test<'m>(instruction: Instruction<'m>, column: Value<'m>) -> Option<(u32, boo
         }
         number = number.wrapping_sub(compared.operand(1).constant_integer()? as u32);
     }
-    Some((number, holds_elsewhere))
+    Some((number, outcome_elsewhere))
 }

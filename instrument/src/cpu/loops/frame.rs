@@ -1,5 +1,5 @@
-//! The frame of a CTA, which keeps its threads' values from one region to the next. It consists of one array per variable,
-//! with an element for each thread. The first array holds the region in which each thread continues (32 bits).
+//! The frame of a CTA, which keeps its threads' values from one region to the next. It consists of one array per
+//! variable, with one element per thread. The first array contains the region in which each thread continues (32 bits).
 
 use super::body::Ids;
 use crate::ir::{Builder, Opcode, Type, Value, traits::*};
@@ -25,8 +25,8 @@ impl Layout {
     pub fn place(&mut self, bytes: u64, alignment_bytes: u64) -> Place {
         let element_bytes = bytes.next_multiple_of(alignment_bytes.max(1));
         // The number of threads is a multiple of 64; larger alignments depend on preceding arrays.
-        let coarse = (alignment_bytes / THREADS_UNIT).max(1);
-        let before_bytes = self.used_bytes.next_multiple_of(coarse);
+        let unit_bytes = (alignment_bytes / THREADS_UNIT).max(1);
+        let before_bytes = self.used_bytes.next_multiple_of(unit_bytes);
         self.used_bytes = before_bytes + element_bytes;
         Place {
             before_bytes,
@@ -49,8 +49,8 @@ impl<'m> Frame<'m> {
         let [width, height, depth] = ids.groups[1];
         let rows = builder.binary(Opcode::Mul, wide(height), wide(depth));
         let threads = builder.binary(Opcode::Mul, wide(width), rows);
-        let more = builder.binary(Opcode::Add, threads, i64t.constant(THREADS_UNIT - 1));
-        let capacity = builder.binary(Opcode::And, more, i64t.constant(!(THREADS_UNIT - 1)));
+        let padded = builder.binary(Opcode::Add, threads, i64t.constant(THREADS_UNIT - 1));
+        let capacity = builder.binary(Opcode::And, padded, i64t.constant(!(THREADS_UNIT - 1)));
         Frame {
             base: ids.frame,
             capacity,
@@ -59,9 +59,9 @@ impl<'m> Frame<'m> {
     }
 
     pub fn address(&self, builder: &Builder<'m>, place: Place) -> Value<'m> {
-        let times =
+        let scale =
             |value, bytes| builder.binary(Opcode::Mul, value, Type::int(64).constant(bytes));
-        let array = builder.offset_by(self.base, times(self.capacity, place.before_bytes));
-        builder.offset_by(array, times(self.thread, place.element_bytes))
+        let array = builder.offset_by(self.base, scale(self.capacity, place.before_bytes));
+        builder.offset_by(array, scale(self.thread, place.element_bytes))
     }
 }

@@ -1,11 +1,13 @@
-//! Turns kernels into loops over the threads of a CTA, so that threads need neither their own stacks nor separate calls.
+//! Turns kernels into loops over the threads of a CTA, so that threads need neither their own stacks nor separate
+//! calls.
 //!
 //! A kernel without barriers becomes one loop around its body. A kernel with barriers is cut at them: the code from the
-//! entry or a barrier to the next barrier or the end is a *region*, and each region is a loop over the CTA's threads
-//! (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a thread needs
-//! after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a region and a range of
-//! threads; it returns the region in which they continue. Threads that diverge at a barrier get separate calls. Kernels that
-//! wait in other ways ([`CpuKernel::can_loop`]) or have variable-size stack memory are not changed: their threads are fibers.
+//! entry or a barrier to the next barrier or the end is a *region*, and each region becomes a loop over the CTA's
+//! threads (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a
+//! thread needs after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a
+//! region and a range of threads; it returns the region in which they continue. Threads that diverge at a barrier get
+//! separate calls. Kernels that wait in any other way ([`CpuKernel::can_loop`]) or have variable-size stack memory are
+//! not changed: their threads are fibers.
 
 mod body;
 mod columns;
@@ -37,7 +39,8 @@ impl Loops {
     }
 }
 
-/// Makes a kernel's loops; `None` if that is impossible. Must run while GPU operations are still intrinsics.
+/// Creates a kernel's loops, or returns `None` if that is impossible. Must run while GPU operations are still
+/// intrinsics.
 pub fn add(
     module: &mut Module,
     machine: &Machine,
@@ -73,8 +76,8 @@ pub fn add(
     Ok(loops)
 }
 
-/// Tells LLVM through alias scopes that shared and global memory are disjoint, which x86's address spaces do not express.
-/// Otherwise, LLVM could rarely prove that the CTA's shared memory does not escape.
+/// Uses alias scopes to tell LLVM that shared and global memory are disjoint, which x86's address spaces do not
+/// express. Without them, LLVM could rarely prove that the CTA's shared memory does not escape.
 fn mark_disjoint_spaces(function: Function) {
     let (global, shared) = (Scope::named("global"), Scope::named("shared"));
     for instruction in function.instructions() {

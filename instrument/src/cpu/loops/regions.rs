@@ -17,13 +17,13 @@ const MAX_GROWTH: usize = 6;
 const SPARE_INSTRUCTIONS: usize = 4000;
 
 pub struct Region<'m> {
-    /// Takes the body's parameters and returns the next region.
+    /// Has the body's parameters and returns the next region.
     pub function: Function<'m>,
     /// Possible results: numbers of regions, or [`EXIT`].
     pub exits: Vec<u32>,
 }
 
-/// Ends a block of the body after each barrier, and passes values between blocks through memory.
+/// Splits the body's blocks after each barrier, and makes values pass between blocks through memory.
 pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()> {
     module.run_function_passes(&body.name, "reg2mem", machine)?;
     let barriers = (module.function(&body.name).into_iter())
@@ -36,8 +36,8 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
     Ok(())
 }
 
-/// Cuts the prepared body of kernel `name` into regions; the first begins at the entry. Returns them and the frame's bytes per thread;
-/// `None` if the body cannot be cut.
+/// Cuts the prepared body of kernel `name` into regions, the first of which begins at the entry. Returns the regions
+/// and the frame's bytes per thread, or `None` if the body cannot be cut.
 pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Region<'m>>, u64)> {
     let function = module.function(&body.name)?;
     let variables = Variables::of(function)?;
@@ -59,7 +59,7 @@ pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Regio
 
 /// Stack variables of the body, all allocated in its first block.
 struct Variables<'m> {
-    /// Variables that are only loaded and stored as a whole; most come from reg2mem.
+    /// Variables that are only loaded and stored as a whole, usually created by reg2mem.
     scalars: Vec<Instruction<'m>>,
     number: HashMap<Value<'m>, usize>,
     others: Vec<Instruction<'m>>,
@@ -95,7 +95,7 @@ impl<'m> Variables<'m> {
         })
     }
 
-    /// Returns the scalar that an instruction accesses, and whether it stores.
+    /// Returns the scalar that an instruction accesses, and whether the access is a store.
     fn access(&self, instruction: Instruction<'m>) -> Option<(usize, bool)> {
         let (operand, stores) = match instruction.get_opcode() {
             Load => (0, false),
@@ -170,17 +170,17 @@ impl<'m> Cutter<'_, 'm> {
         let size = |blocks: &[Block]| -> usize {
             blocks.iter().map(|block| block.instructions().len()).sum()
         };
-        let most = MAX_GROWTH * size(&self.function.get_basic_blocks()) + SPARE_INSTRUCTIONS;
-        if blocks.iter().map(|blocks| size(blocks)).sum::<usize>() > most {
+        let limit = MAX_GROWTH * size(&self.function.get_basic_blocks()) + SPARE_INSTRUCTIONS;
+        if blocks.iter().map(|blocks| size(blocks)).sum::<usize>() > limit {
             return None;
         }
         let mut layout = Layout::EMPTY;
-        let mut place = |alloca: Instruction, least_alignment: u64| {
+        let mut place = |alloca: Instruction, min_alignment: u64| {
             let bytes = self.module.allocated_size_bytes(alloca.alloca_type());
             let alignment = u64::from(alloca.alignment_bytes());
-            layout.place(bytes, alignment.max(least_alignment))
+            layout.place(bytes, alignment.max(min_alignment))
         };
-        let kept: Vec<Option<Place>> = (self.variables.scalars.iter().enumerate())
+        let scalars: Vec<Option<Place>> = (self.variables.scalars.iter().enumerate())
             .map(|(scalar, alloca)| {
                 let is_live = |start| self.live[start].contains(&scalar);
                 starts.iter().any(is_live).then(|| place(*alloca, 1))
@@ -189,7 +189,7 @@ impl<'m> Cutter<'_, 'm> {
         let others = self.variables.others.iter();
         let others: Vec<(Instruction, Place)> = others.map(|it| (*it, place(*it, 16))).collect();
         let regions = (starts.iter().zip(&blocks).enumerate())
-            .map(|(number, (start, blocks))| self.region(number, *start, blocks, &kept, &others))
+            .map(|(number, (start, blocks))| self.region(number, *start, blocks, &scalars, &others))
             .collect();
         Some((regions, layout.used_bytes))
     }
@@ -214,7 +214,7 @@ impl<'m> Cutter<'_, 'm> {
         number: usize,
         start: Block<'m>,
         blocks: &[Block<'m>],
-        kept: &[Option<Place>],
+        scalars: &[Option<Place>],
         others: &[(Instruction<'m>, Place)],
     ) -> Region<'m> {
         let ty = Type::int(32).function(&self.function.signature().parameters());
@@ -232,9 +232,9 @@ impl<'m> Cutter<'_, 'm> {
         let accessed = self.accessed(blocks);
         for (scalar, alloca) in self.variables.scalars.iter().enumerate() {
             if accessed.contains_key(&scalar) || self.live[&start].contains(&scalar) {
-                let own = builder.alloca(alloca.alloca_type());
-                own.set_alignment_bytes(alloca.alignment_bytes());
-                values.insert(alloca.value(), own.value());
+                let local = builder.alloca(alloca.alloca_type());
+                local.set_alignment_bytes(alloca.alignment_bytes());
+                values.insert(alloca.value(), local.value());
             }
         }
         for (alloca, place) in others {
@@ -242,11 +242,11 @@ impl<'m> Cutter<'_, 'm> {
         }
         let copy = |builder: &Builder<'m>, scalar: usize, to_frame: bool| {
             let alloca = self.variables.scalars[scalar];
-            if let (Some(place), Some(own)) = (kept[scalar], values.get(&alloca.value())) {
+            if let (Some(place), Some(local)) = (scalars[scalar], values.get(&alloca.value())) {
                 let (ty, address) = (alloca.alloca_type(), frame.address(builder, place));
                 let (from, to) = match to_frame {
-                    true => (*own, address),
-                    false => (address, *own),
+                    true => (*local, address),
+                    false => (address, *local),
                 };
                 builder.store(builder.load(ty, from), to);
             }
@@ -257,8 +257,8 @@ impl<'m> Cutter<'_, 'm> {
             }
         }
         let mut map = values.clone();
-        let left_out = |instruction: Instruction<'m>| self.is_left_out(instruction);
-        let copies = append_copies(function, blocks, &mut map, &left_out);
+        let is_omitted = |instruction: Instruction<'m>| self.is_omitted(instruction);
+        let copies = append_copies(function, blocks, &mut map, &is_omitted);
         builder.branch(copies[&start]);
         let mut exits = Vec::new();
         for block in blocks {
@@ -297,7 +297,7 @@ impl<'m> Cutter<'_, 'm> {
         accessed
     }
 
-    fn is_left_out(&self, instruction: Instruction<'m>) -> bool {
+    fn is_omitted(&self, instruction: Instruction<'m>) -> bool {
         match instruction.get_opcode() {
             Alloca | Return => true,
             Br => self.region_after(instruction.parent_block()).is_some(),

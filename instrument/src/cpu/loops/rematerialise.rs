@@ -1,6 +1,6 @@
-//! Recomputes, after a barrier, values that would cost more to keep in the frame: those that depend only on the thread's
-//! coordinates and the kernel's parameters. Values that are equal for all threads move out of the region's loop; others are
-//! recomputed only if that is cheap. This also makes the addresses in the loop regular.
+//! Recomputes values after a barrier if keeping them in the frame would cost more. Such values depend only on the
+//! thread's coordinates and the kernel's parameters. Values that are equal for all threads move out of the region's
+//! loop; others are recomputed only if that is cheap. This also makes the addresses in the loop regular.
 
 use super::body::Ids;
 use super::waits_for_cta;
@@ -47,8 +47,8 @@ pub fn run(function: Function) {
                     places.segment.get(&user)
                 };
                 if let Some(&segment) = segment.filter(|segment| **segment != home) {
-                    let again = places.compute(value.value(), segment);
-                    user.set_operand(index, again.basic());
+                    let recomputed = places.compute(value.value(), segment);
+                    user.set_operand(index, recomputed.basic());
                 }
             }
         }
@@ -65,17 +65,17 @@ impl<'m> Places<'m> {
     fn of(function: Function<'m>) -> Self {
         let (mut segment, mut first) = (HashMap::new(), Vec::new());
         for block in function.get_basic_blocks() {
-            let mut begins = true;
+            let mut is_start = true;
             for instruction in block.instructions() {
                 let is_phi = instruction.get_opcode() == Phi;
-                if begins && !is_phi {
+                if is_start && !is_phi {
                     first.push(instruction);
-                    begins = false;
+                    is_start = false;
                 }
                 // Phis come before the first instruction of their segment.
-                let number = first.len() - usize::from(!is_phi || !begins);
+                let number = first.len() - usize::from(!is_phi || !is_start);
                 segment.insert(instruction, number);
-                begins |= waits_for_cta(instruction);
+                is_start |= waits_for_cta(instruction);
             }
         }
         Places {
@@ -111,7 +111,7 @@ struct Costs<'m> {
 }
 
 impl<'m> Costs<'m> {
-    /// Returns the cost of recomputing `value`; `None` if that is impossible or too expensive.
+    /// Returns the cost of recomputing `value`, or `None` if that is impossible or too expensive.
     fn of(&mut self, value: Value<'m>) -> Option<Cost> {
         let Some(instruction) = value.as_instruction() else {
             let varies = self.varying.contains(&value);
@@ -124,42 +124,42 @@ impl<'m> Costs<'m> {
             return *known;
         }
         // This terminates: cycles pass through phis, which are not recomputed.
-        let found = self.of_instruction(instruction);
-        self.known.insert(value, found);
-        found
+        let cost = self.instruction_cost(instruction);
+        self.known.insert(value, cost);
+        cost
     }
 
-    fn of_instruction(&mut self, value: Instruction<'m>) -> Option<Cost> {
+    fn instruction_cost(&mut self, value: Instruction<'m>) -> Option<Cost> {
         let mut total = Cost::default();
         if value.get_opcode() == Alloca {
             total.varies = true;
             return Some(total);
         }
-        let own = operations(value)?;
+        let own_cost = operation_cost(value)?;
         for operand in value.operands() {
-            let of_operand = self.of(operand)?;
-            total.uniform += of_operand.uniform;
-            total.varying += of_operand.varying;
-            total.varies |= of_operand.varies;
+            let operand_cost = self.of(operand)?;
+            total.uniform += operand_cost.uniform;
+            total.varying += operand_cost.varying;
+            total.varies |= operand_cost.varies;
         }
         if total.varies {
-            total.varying += own;
+            total.varying += own_cost;
         } else {
-            total.uniform += own;
+            total.uniform += own_cost;
         }
         (total.varying <= MAX_VARYING && total.uniform <= MAX_UNIFORM).then_some(total)
     }
 }
 
-/// Returns the cost of the operation itself, in units of one addition; `None` if it must not be repeated elsewhere.
-fn operations(value: Instruction) -> Option<u32> {
+/// Returns the cost of the operation itself, in units of one addition, or `None` if it must not be repeated elsewhere.
+fn operation_cost(value: Instruction) -> Option<u32> {
     const DIVISION: u32 = 8;
     Some(match value.get_opcode() {
         Add | Sub | Mul | Shl | LShr | AShr | And | Or | Xor | ICmp | FCmp | Select
         | GetElementPtr | Trunc | ZExt | SExt | BitCast | AddrSpaceCast | PtrToInt | IntToPtr
         | FAdd | FSub | FMul | FNeg | FPExt | FPTrunc | SIToFP | UIToFP | FPToSI | FPToUI => 1,
         FDiv => DIVISION,
-        // Division by 0 or -1 may fault, which must not happen where the program does not divide.
+        // Division by 0 or -1 may fault, which must not happen at a point where the program does not divide.
         UDiv | URem | SDiv | SRem => {
             let divisor = value.operand(1).constant_integer()? as u32;
             if divisor == 0 || divisor == u32::MAX {

@@ -11,14 +11,15 @@ use crate::ir::{
 use std::mem::offset_of;
 use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 
-/// Row lengths that get specialised loops: powers of two, as in common tiles, too short to profit from vectorising a loop of
-/// unknown length.
+/// Row lengths that get specialised loops: powers of two, which are common tile widths, and too short for a loop of
+/// unknown length to profit from vectorisation.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
-/// Maximum total number of instructions in regions with such loops.
+/// Maximum total number of instructions in regions with specialised loops.
 const MAX_INSTRUCTIONS: usize = 400;
 
-/// Makes the step function of a kernel with these regions, and returns its name. Unless the last thread comes after the
-/// first, the range wraps around at the end of the CTA. If `traced`, the function stores the start of each lane's log.
+/// Creates the step function of a kernel with these regions, and returns its name. If the last thread is not after the
+/// first, the range wraps around at the end of the CTA. If `traced` is set, the function stores the start of each
+/// lane's log.
 pub fn make<'m>(
     module: &'m Module,
     kernel: &CpuKernel,
@@ -37,14 +38,14 @@ pub fn make<'m>(
     };
     let builder = Builder::at_end(function.append_block("enter"));
     let arguments = load_arguments(&builder, kernel.function(module), list);
-    let three =
-        |first: usize| [0, 4, 8].map(|more| thread_field(module, &builder, i32t, first + more));
+    let triple =
+        |first: usize| [0, 4, 8].map(|offset| thread_field(module, &builder, i32t, first + offset));
     let [_, ntid, ctaid, nctaid] = COORDINATES;
     let zero = i32t.constant(0);
     let ids = Ids {
         frame,
         thread: zero,
-        groups: [[zero; 3], three(ntid), three(ctaid), three(nctaid)],
+        groups: [[zero; 3], triple(ntid), triple(ctaid), triple(nctaid)],
     };
     let log_starts = offset_of!(SuperstepThread, log_starts);
     let log_starts = traced.then(|| thread_field(module, &builder, pointer, log_starts));
@@ -73,7 +74,7 @@ pub fn make<'m>(
             .collect();
         let builder = Builder::at_end(chosen);
         match loops[..] {
-            [(_, only)] => builder.branch(only),
+            [(_, block)] => builder.branch(block),
             _ => builder.switch(region, never, &loops),
         }
         chosen
@@ -90,20 +91,20 @@ pub fn make<'m>(
     (start.z).set(&builder, builder.binary(UDiv, row, height));
     builder.branch(located);
     let mut builder = Builder::at_end(located);
-    let goes_round = builder.compare(ULE, last, first);
+    let wraps = builder.compare(ULE, last, first);
     let layer = builder.binary(Mul, width, height);
     let all = builder.binary(Mul, layer, depth);
-    (start.last).set(&builder, builder.select(goes_round, all, last));
-    (start.rest).set(&builder, builder.select(goes_round, last, zero));
+    (start.last).set(&builder, builder.select(wraps, all, last));
+    (start.rest).set(&builder, builder.select(wraps, last, zero));
     if !traced && may_have_short_rows(regions) {
-        let both = builder.binary(Or, first, last);
+        let bounds = builder.binary(Or, first, last);
         for length in SHORT_ROWS {
             let row = i32t.constant(u64::from(length));
             let row_length = Some(length);
             let mut code = Code { row_length, ..code };
             code.ids.groups[1][0] = row;
             let has_width = builder.compare(EQ, width, row);
-            let rest = builder.binary(And, both, i32t.constant(u64::from(length) - 1));
+            let rest = builder.binary(And, bounds, i32t.constant(u64::from(length) - 1));
             let is_whole = builder.compare(EQ, rest, zero);
             let fits = builder.binary(And, has_width, is_whole);
             let otherwise = function.append_block("otherwise");
@@ -115,7 +116,7 @@ pub fn make<'m>(
     name
 }
 
-/// Returns whether a CTA is likely to have rows shorter than a few vectors; a CTA with a single row does not count.
+/// Whether a CTA is likely to have rows shorter than a few vectors; a CTA with a single row does not count.
 fn may_have_short_rows(regions: &[Region]) -> bool {
     let sizes = regions.iter().map(|it| it.function.instructions().len());
     let has_rows = |region: &Region| {
@@ -130,9 +131,9 @@ struct Variable<'m>(Value<'m>);
 
 impl<'m> Variable<'m> {
     fn new(builder: &Builder<'m>, value: Value<'m>) -> Self {
-        let place = builder.alloca(Type::int(32)).value();
-        builder.store(value, place);
-        Variable(place)
+        let slot = builder.alloca(Type::int(32)).value();
+        builder.store(value, slot);
+        Variable(slot)
     }
 
     fn get(&self, builder: &Builder<'m>) -> Value<'m> {
@@ -193,7 +194,7 @@ struct Code<'a, 'm> {
     arguments: &'a [Value<'m>],
     ids: Ids<'m>,
     start: &'a Start<'m>,
-    /// Length of all rows, if known; all rows are then complete.
+    /// Length of all rows, if known; in that case, all rows are complete.
     row_length: Option<u32>,
     log_starts: Option<Value<'m>>,
 }
@@ -206,7 +207,7 @@ impl<'m> Code<'_, 'm> {
         let i32t = Type::int(32);
         let one = i32t.constant(1);
 
-        // One loop per row, so that x grows by one in each iteration, as vectorisation requires.
+        // One loop per row, so that x increases by one in each iteration, as vectorisation requires.
         let b = Builder::at_end(row);
         let first = start.thread.get(&b);
         let (x, count) = if self.row_length.is_some() {
@@ -219,13 +220,13 @@ impl<'m> Code<'_, 'm> {
             (x, b.select(is_shorter, left, room))
         };
         start.index.set(&b, i32t.constant(0));
-        let of_row = Row { first, x, count };
+        let current_row = Row { first, x, count };
         let begin = match (columns, self.row_length) {
-            (None, _) => self.add_threads(region, region.function, &of_row, count, row_end),
+            (None, _) => self.add_threads(region, region.function, &current_row, count, row_end),
             (Some(columns), Some(length)) => {
-                self.add_known_parts(region, columns, &of_row, length, row_end)
+                self.add_known_parts(region, columns, &current_row, length, row_end)
             }
-            (Some(columns), None) => self.add_parts(region, columns, &of_row, row_end),
+            (Some(columns), None) => self.add_parts(region, columns, &current_row, row_end),
         };
         b.branch(begin);
 
@@ -240,8 +241,8 @@ impl<'m> Code<'_, 'm> {
         start.y.set(&b, following_y);
         let next_z = b.binary(Add, z, one);
         start.z.set(&b, b.select(is_layer_end, next_z, z));
-        let goes_on = b.compare(ULT, next, start.last.get(&b));
-        b.branch_if(goes_on, row, round);
+        let continues = b.compare(ULT, next, start.last.get(&b));
+        b.branch_if(continues, row, round);
 
         let b = Builder::at_end(round);
         let (rest, zero) = (start.rest.get(&b), i32t.constant(0));
@@ -257,15 +258,15 @@ impl<'m> Code<'_, 'm> {
             [next] => b.return_value(i32t.constant(u64::from(next))),
             _ => {
                 let (all, any) = (start.all.get(&b), start.any.get(&b));
-                let together = b.compare(EQ, all, any);
+                let is_uniform = b.compare(EQ, all, any);
                 let diverged = i32t.constant(u64::from(DIVERGED));
-                b.return_value(b.select(together, all, diverged));
+                b.return_value(b.select(is_uniform, all, diverged));
             }
         }
         row
     }
 
-    /// Adds the loop in which the threads of a row, from the current one to `end`, run `callee`.
+    /// Adds the loop in which the threads of a row, from the current thread to `end`, run `callee`.
     fn add_threads(
         &self,
         region: &Region<'m>,
@@ -277,12 +278,12 @@ impl<'m> Code<'_, 'm> {
         let thread = self.function.append_block("thread");
         let b = Builder::at_end(thread);
         let after = self.add_thread(&b, region, callee, row);
-        let goes_on = b.compare(ULT, after, end);
-        b.branch_if(goes_on, thread, then);
+        let continues = b.compare(ULT, after, end);
+        b.branch_if(continues, thread, then);
         thread
     }
 
-    /// Adds the loops for a row of known length with special columns, which run outside them.
+    /// Adds the code for a row of known length with special columns; these columns run outside the loops.
     fn add_known_parts(
         &self,
         region: &Region<'m>,
@@ -315,7 +316,7 @@ impl<'m> Code<'_, 'm> {
         then
     }
 
-    /// Adds the loops for a row of unknown length with special columns.
+    /// Adds the code for a row of unknown length with special columns.
     fn add_parts(
         &self,
         region: &Region<'m>,
@@ -329,19 +330,19 @@ impl<'m> Code<'_, 'm> {
 
         // Runs the threads before the next special column.
         let b = Builder::at_end(part);
-        let now = index.get(&b);
-        let column = b.sum_without_overflow(row.x, now);
+        let current = index.get(&b);
+        let column = b.sum_without_overflow(row.x, current);
         let mut end = row.count;
         for special in &columns.special {
             let special = Type::int(32).constant(u64::from(*special));
-            let place = b.binary(Sub, special, row.x);
-            let comes = b.compare(UGE, special, column);
-            let is_nearer = b.compare(ULT, place, end);
-            let is_next = b.binary(And, comes, is_nearer);
-            end = b.select(is_next, place, end);
+            let position = b.binary(Sub, special, row.x);
+            let is_ahead = b.compare(UGE, special, column);
+            let is_nearer = b.compare(ULT, position, end);
+            let is_next = b.binary(And, is_ahead, is_nearer);
+            end = b.select(is_next, position, end);
         }
         let others = self.add_threads(region, columns.others, row, end, rest);
-        let is_other = b.compare(ULT, now, end);
+        let is_other = b.compare(ULT, current, end);
         b.branch_if(is_other, others, single);
 
         let b = Builder::at_end(rest);
@@ -351,13 +352,13 @@ impl<'m> Code<'_, 'm> {
 
         let b = Builder::at_end(single);
         let after = self.add_thread(&b, region, region.function, row);
-        let goes_on = b.compare(ULT, after, row.count);
-        b.branch_if(goes_on, part, row_end);
+        let continues = b.compare(ULT, after, row.count);
+        b.branch_if(continues, part, row_end);
         part
     }
 
-    /// Adds a call of `callee`, a version of `region`, for the current thread of a row; returns the number of threads that
-    /// have run.
+    /// Adds a call to `callee`, a version of `region`, for the current thread of a row; returns the number of the row's
+    /// threads that have run.
     fn add_thread(
         &self,
         b: &Builder<'m>,

@@ -1,4 +1,5 @@
-//! Asynchronous copies, and the barriers in shared memory that count them. Copies are made synchronously, so there is nothing to wait for.
+//! Asynchronous copies, and the barriers in shared memory that count them. Copies run synchronously, so there is
+//! nothing to wait for.
 
 use super::{Code, memory};
 use crate::ir::{Type, traits::*};
@@ -32,7 +33,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// Builds `cp.async` to shared memory; bytes beyond those read become zero.
+/// Builds `cp.async` to shared memory; bytes that are not read become zero.
 fn copy(code: &mut Code) -> Result<()> {
     let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
@@ -54,7 +55,7 @@ fn copy(code: &mut Code) -> Result<()> {
 /// Builds `cp.async.bulk`, which names the destination's space first.
 fn bulk_copy(code: &mut Code) -> Result<()> {
     let spaces = &code.instruction.modifiers;
-    let is_shared = |place: usize| (spaces.get(place)).is_some_and(|it| it.starts_with("shared"));
+    let is_shared = |index: usize| (spaces.get(index)).is_some_and(|it| it.starts_with("shared"));
     let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
     };
@@ -79,14 +80,14 @@ fn barrier(code: &mut Code, operation: &str) -> Result<()> {
         let count = code.support("mbarrier_pending_count", Type::int(32), &[state]);
         return code.define(to, count, false);
     }
-    let mut places = operands.iter();
-    let Some(place) = places.position(|o| matches!(o, Operand::Address(..))) else {
+    let is_address = |o: &Operand| matches!(o, Operand::Address(..));
+    let Some(index) = operands.iter().position(is_address) else {
         return code.unknown();
     };
     // Without a space, the address is generic.
-    let barrier = memory::pointer(code, &operands[place], code.has("shared"))?;
+    let barrier = memory::pointer(code, &operands[index], code.has("shared"))?;
     memory::check(code, &[barrier], 8);
-    let count = match operands.get(place + 1) {
+    let count = match operands.get(index + 1) {
         Some(count) if !["test_wait", "try_wait"].contains(&operation) => {
             code.operand(count, Kind::U32)?
         }
@@ -105,12 +106,12 @@ fn barrier(code: &mut Code, operation: &str) -> Result<()> {
                 arrivals = code.number(32, 1);
             }
             let state = code.support(&name, i64t, &[barrier, arrivals]);
-            if place > 0 {
+            if index > 0 {
                 code.define(&operands[0], state, false)?;
             }
         }
         "test_wait" | "try_wait" => {
-            let (Some(state), 1) = (operands.get(place + 1), place) else {
+            let (Some(state), 1) = (operands.get(index + 1), index) else {
                 return code.unknown();
             };
             let (name, kind) = if code.has("parity") {
@@ -119,8 +120,8 @@ fn barrier(code: &mut Code, operation: &str) -> Result<()> {
                 ("mbarrier_test", Kind::U64)
             };
             let state = code.operand(state, kind)?;
-            let holds = code.support(name, Type::int(1), &[barrier, state]);
-            code.define(&operands[0], holds, false)?;
+            let is_complete = code.support(name, Type::int(1), &[barrier, state]);
+            code.define(&operands[0], is_complete, false)?;
         }
         _ => return code.unknown(),
     }

@@ -11,14 +11,14 @@ pub fn build(code: &mut Code) -> Result<()> {
     match (instruction.opcode.as_str(), &instruction.operands[..]) {
         ("testp", [to, value]) => {
             let value = code.operand(value, kind)?;
-            let holds = code.own_function(Type::int(1), &[value]);
-            code.define(to, holds, false)
+            let outcome = code.same_named_function(Type::int(1), &[value]);
+            code.define(to, outcome, false)
         }
         ("setp", [to, a, b, with @ ..]) => {
-            let holds = each(code, kind, [a, b])?;
+            let outcomes = compare(code, kind, [a, b])?;
             let with = with.first();
-            match (to, &holds[..]) {
-                (Operand::Both(first, second), &[low, ref rest @ ..]) => {
+            match (to, &outcomes[..]) {
+                (Operand::Pair(first, second), &[low, ref rest @ ..]) => {
                     // Each number of a pair gets its own predicate.
                     let high = match rest {
                         [high] => *high,
@@ -28,20 +28,20 @@ pub fn build(code: &mut Code) -> Result<()> {
                     code.define(first, low, false)?;
                     code.define(second, high, false)
                 }
-                (to, &[holds]) => code.define(to, code.combine(holds, with)?, false),
+                (to, &[outcome]) => code.define(to, code.combine(outcome, with)?, false),
                 _ => code.unknown(),
             }
         }
         ("set", [to, a, b, with @ ..]) => {
-            let holds = each(code, kind, [a, b])?;
-            let lanes = holds.len() as u32;
+            let outcomes = compare(code, kind, [a, b])?;
+            let lanes = outcomes.len() as u32;
             let bits = result.register_bits() / lanes;
             let class = result.class;
             let lane = Kind { class, bits, lanes };
             let (yes, no) = (code.number(bits, truth(lane)), code.number(bits, 0));
-            let numbers = holds.into_iter().map(|holds| {
-                let holds = code.combine(holds, with.first())?;
-                Ok(code.builder.select(holds, yes, no))
+            let numbers = outcomes.into_iter().map(|outcome| {
+                let outcome = code.combine(outcome, with.first())?;
+                Ok(code.builder.select(outcome, yes, no))
             });
             let value = code.join(&numbers.collect::<Result<Vec<_>>>()?, lane);
             code.define(to, value, false)
@@ -51,7 +51,7 @@ pub fn build(code: &mut Code) -> Result<()> {
 }
 
 impl<'m> Code<'m, '_> {
-    /// Combines a predicate with another one, as `setp.lt.and` does.
+    /// Combines a predicate with a second one, as in `setp.lt.and`.
     fn combine(&self, value: Value<'m>, with: Option<&Operand>) -> Result<Value<'m>> {
         let Some(with) = with else {
             return Ok(value);
@@ -67,7 +67,7 @@ impl<'m> Code<'m, '_> {
     }
 }
 
-/// Returns the result of `set` if the comparison holds: 1.0 or all ones.
+/// Returns the result of `set` if the comparison is true: 1.0 or all ones.
 fn truth(kind: Kind) -> u64 {
     match (kind.class, kind.bits) {
         (Class::Float, 16) => 0x3c00,
@@ -77,13 +77,13 @@ fn truth(kind: Kind) -> u64 {
     }
 }
 
-fn each<'m>(code: &Code<'m, '_>, kind: Kind, [a, b]: [&Operand; 2]) -> Result<Vec<Value<'m>>> {
+fn compare<'m>(code: &Code<'m, '_>, kind: Kind, [a, b]: [&Operand; 2]) -> Result<Vec<Value<'m>>> {
     let (a, b) = (code.operand(a, kind)?, code.operand(b, kind)?);
     let pairs = code.lanes(a, kind).into_iter().zip(code.lanes(b, kind));
-    pairs.map(|(a, b)| holds(code, kind.lane(), a, b)).collect()
+    pairs.map(|(a, b)| test(code, kind.lane(), a, b)).collect()
 }
 
-fn holds<'m>(code: &Code<'m, '_>, kind: Kind, a: Value<'m>, b: Value<'m>) -> Result<Value<'m>> {
+fn test<'m>(code: &Code<'m, '_>, kind: Kind, a: Value<'m>, b: Value<'m>) -> Result<Value<'m>> {
     let name = code.instruction.modifiers.first();
     let name = name.map_or("", String::as_str);
     if kind.is_float() {

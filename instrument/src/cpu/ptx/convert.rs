@@ -47,7 +47,7 @@ fn convert<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -> V
             code.saturate(wide, to)
         }
         (false, false) => code.integer(value, to.bits, from.is_signed()),
-        (false, true) => float::saturated(code, of_integer(code, value, from, to), to),
+        (false, true) => float::saturated(code, from_integer(code, value, from, to), to),
         (true, false) => to_integer(code, value, from, to),
         (true, true) => between_floats(code, value, from, to),
     }
@@ -63,7 +63,7 @@ fn letters(bits: u32, is_signed: bool) -> &'static str {
     }
 }
 
-fn of_integer<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -> Value<'m> {
+fn from_integer<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kind) -> Value<'m> {
     let (mode, number) = mode(code);
     let ty = super::type_of(to);
     let signed = from.is_signed();
@@ -148,6 +148,6 @@ fn by_name(code: &mut Code) -> Result<()> {
         _ => return code.unknown(),
     };
     let from = Kind::of(from).unwrap_or(Kind::new(Class::Bits, 16));
-    let value = code.own_function(Type::int(bits), &code.inputs(from)?);
+    let value = code.same_named_function(Type::int(bits), &code.inputs(from)?);
     code.define(code.to()?, value, false)
 }

@@ -10,22 +10,22 @@ pub fn build(code: &mut Code) -> Result<()> {
     let to = code.to()?;
     let result = code.map_lanes(&code.inputs(kind)?, kind, |inputs| {
         if kind.bits == 16 {
-            short(code, kind.lane(), inputs)
+            half_width(code, kind.lane(), inputs)
         } else {
-            long(code, kind, inputs)
+            full_width(code, kind, inputs)
         }
     })?;
     code.define(to, result, false)
 }
 
 /// Computes in single or double precision.
-fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
+fn full_width<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let instruction = code.instruction;
     let ty = super::type_of(kind);
     let letter = if kind.bits == 32 { "f" } else { "d" };
     let ftz = code.ftz();
     let mode = ["rz", "rm", "rp"].into_iter().find(|mode| code.has(mode));
-    let plain = mode.is_none() && ftz.is_empty();
+    let is_default = mode.is_none() && ftz.is_empty();
     let builder = &code.builder;
     let approx = code.has("approx");
     let rounded = |name: &str, inputs: &[Value<'m>]| {
@@ -33,15 +33,15 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
         code.intrinsic(&format!("{name}_{mode}{ftz}_{letter}"), ty, inputs)
     };
     let result = match (instruction.opcode.as_str(), inputs) {
-        ("add", &[a, b]) if plain => builder.binary(FAdd, a, b),
-        ("sub", &[a, b]) if plain => builder.binary(FSub, a, b),
-        ("mul", &[a, b]) if plain => builder.binary(FMul, a, b),
-        ("fma" | "mad", [_, _, _]) if plain => {
+        ("add", &[a, b]) if is_default => builder.binary(FAdd, a, b),
+        ("sub", &[a, b]) if is_default => builder.binary(FSub, a, b),
+        ("mul", &[a, b]) if is_default => builder.binary(FMul, a, b),
+        ("fma" | "mad", [_, _, _]) if is_default => {
             let fma = code.module.intrinsic("llvm.fma", &[ty]);
             builder.call(fma, inputs).value()
         }
         ("add" | "mul", [_, _]) => rounded(&instruction.opcode, inputs),
-        // The library has addition in every rounding mode, but no subtraction.
+        // The library has addition for every rounding mode, but no subtraction.
         ("sub", &[a, b]) => rounded("add", &[a, builder.negate(b)]),
         ("fma" | "mad", [_, _, _]) => rounded("fma", inputs),
         ("div", [_, _]) if code.has("full") => {
@@ -58,7 +58,7 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
         {
             code.intrinsic(&format!("{name}_approx{ftz}_{letter}"), ty, inputs)
         }
-        ("div", &[a, b]) if plain => builder.binary(FDiv, a, b),
+        ("div", &[a, b]) if is_default => builder.binary(FDiv, a, b),
         ("div", [_, _]) | ("rcp" | "sqrt", [_]) => rounded(&instruction.opcode, inputs),
         ("neg", &[a]) => flushed(code, builder.negate(a), kind),
         ("abs", &[a]) => {
@@ -83,7 +83,7 @@ fn long<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Val
 }
 
 /// Computes in IEEE half precision or bfloat16.
-fn short<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
+fn half_width<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let opcode = code.instruction.opcode.as_str();
     let arity = match opcode {
         "neg" | "abs" | "ex2" | "tanh" => 1,
@@ -134,7 +134,7 @@ pub fn flushed<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'
     }
 }
 
-/// Clamps to the range from 0 to 1 if the instruction has `.sat`.
+/// Clamps the value to the range from 0 to 1 if the instruction has `.sat`.
 pub fn saturated<'m>(code: &Code<'m, '_>, value: Value<'m>, kind: Kind) -> Value<'m> {
     if !code.has("sat") {
         return value;

@@ -17,7 +17,7 @@ pub fn build(code: &mut Code) -> Result<()> {
         "div" | "rem" => quotient(code, kind)?,
         "and" | "or" | "xor" | "not" | "cnot" | "neg" | "abs" | "min" | "max" | "sad" | "add"
         | "sub" => code.map_lanes(&code.inputs(kind)?, kind, |inputs| {
-            plain(code, kind.lane(), inputs)
+            elementwise(code, kind.lane(), inputs)
         })?,
         "lop3" => return logic(code, kind),
         _ => support(code, kind)?,
@@ -25,7 +25,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     code.define(to, result, kind.is_signed())
 }
 
-fn plain<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
+fn elementwise<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Value<'m>> {
     let zero = code.number(kind.bits, 0);
     let all = code.number(kind.bits, u64::MAX);
     let builder = &code.builder;
@@ -54,9 +54,9 @@ fn plain<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Result<Va
             }
         }
         ("sad", &[a, b, c]) => {
-            let more = code.choose(true, kind, a, b);
-            let less = code.choose(false, kind, a, b);
-            builder.binary(Add, c, builder.binary(Sub, more, less))
+            let greater = code.choose(true, kind, a, b);
+            let smaller = code.choose(false, kind, a, b);
+            builder.binary(Add, c, builder.binary(Sub, greater, smaller))
         }
         _ => return code.unknown(),
     })
@@ -70,22 +70,22 @@ impl<'m> Code<'m, '_> {
             (true, false) => UGT,
             (true, true) => SGT,
         };
-        let takes_first = self.builder.compare(predicate, a, b);
-        self.builder.select(takes_first, a, b)
+        let is_first = self.builder.compare(predicate, a, b);
+        self.builder.select(is_first, a, b)
     }
 
     /// Saturates a wide signed number to the range of `kind`, and truncates it to the width of `kind`.
     pub fn saturate(&self, wide: Value<'m>, kind: Kind) -> Value<'m> {
         let bits = wide.ty().scalar_bits();
         let is_signed = kind.is_signed();
-        let most = u64::MAX >> (64 + u32::from(is_signed) - kind.bits);
-        let least = if is_signed { !most } else { 0 };
+        let max = u64::MAX >> (64 + u32::from(is_signed) - kind.bits);
+        let min = if is_signed { !max } else { 0 };
         // Constants have at most 64 bits, so the bounds are extended.
         let bound = |value| self.integer(self.number(64.min(bits), value), bits, is_signed);
         let signed = Kind::new(Class::Signed, bits);
-        let limited = self.choose(true, signed, wide, bound(least));
-        let limited = self.choose(false, signed, limited, bound(most));
-        self.integer(limited, kind.bits, false)
+        let clamped = self.choose(true, signed, wide, bound(min));
+        let clamped = self.choose(false, signed, clamped, bound(max));
+        self.integer(clamped, kind.bits, false)
     }
 
     fn saturating(&self, operation: Opcode, [a, b]: [Value<'m>; 2], kind: Kind) -> Value<'m> {
@@ -95,17 +95,17 @@ impl<'m> Code<'m, '_> {
 
     /// Adds or subtracts, with carry-in and carry-out where the instruction has them.
     fn with_carry(&mut self, kind: Kind, operation: Opcode, [a, b]: [Value<'m>; 2]) -> Value<'m> {
-        let gives = self.has("cc");
-        let bits = if gives { 2 * kind.bits } else { kind.bits };
+        let carries = self.has("cc");
+        let bits = if carries { 2 * kind.bits } else { kind.bits };
         let (a, b) = (self.integer(a, bits, false), self.integer(b, bits, false));
         let mut sum = self.binary(operation, a, b);
         if self.instruction.opcode.ends_with('c') {
             let carry = self.integer(self.read(Register::Carry), bits, false);
             sum = self.binary(operation, sum, carry);
         }
-        if gives {
-            let above = self.binary(LShr, sum, self.number(bits, u64::from(kind.bits)));
-            let carry = self.integer(above, 1, false);
+        if carries {
+            let high = self.binary(LShr, sum, self.number(bits, u64::from(kind.bits)));
+            let carry = self.integer(high, 1, false);
             self.write(Register::Carry, carry);
         }
         self.integer(sum, kind.bits, false)
@@ -122,20 +122,20 @@ fn sum<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     Ok(code.with_carry(kind, operation, inputs))
 }
 
-/// Multiplies, takes the high or low half or the whole product, and adds the optional addend.
+/// Multiplies, selects the high or low half or the whole product, and adds the optional addend.
 fn product<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let [_, a, b, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();
     };
     let (a, b) = (code.operand(a, kind)?, code.operand(b, kind)?);
-    let twice = 2 * kind.bits;
-    let extended = |value| code.integer(value, twice, kind.is_signed());
+    let wide_bits = 2 * kind.bits;
+    let extended = |value| code.integer(value, wide_bits, kind.is_signed());
     let wide = || code.binary(Mul, extended(a), extended(b));
     let (product, kind) = if code.has("wide") {
-        let bits = twice;
+        let bits = wide_bits;
         (wide(), Kind { bits, ..kind })
     } else if code.has("hi") {
-        let amount = code.number(twice, u64::from(kind.bits));
+        let amount = code.number(wide_bits, u64::from(kind.bits));
         let high = code.binary(LShr, wide(), amount);
         (code.integer(high, kind.bits, false), kind)
     } else if code.has("lo") {
@@ -175,7 +175,7 @@ fn product24<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     }
 }
 
-/// Shifts; amounts beyond the width give 0 or copies of the sign bit.
+/// Shifts; amounts of at least the width give 0 or copies of the sign bit.
 fn shift<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let [_, value, amount] = code.exactly(&code.instruction.operands)?;
     let value = code.operand(value, kind)?;
@@ -201,7 +201,7 @@ fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let divisor = code.builder.select(is_zero, code.number(kind.bits, 1), b);
     let divides = code.instruction.opcode == "div";
     let result = if kind.is_signed() {
-        // Divides at twice the width, so that the quotient of the smallest number and -1 fits.
+        // Divide at twice the width, so that the quotient of the smallest number and -1 fits.
         let wide = |value| code.integer(value, 2 * kind.bits, true);
         let operation = if divides { SDiv } else { SRem };
         let result = code.binary(operation, wide(a), wide(divisor));
@@ -232,25 +232,25 @@ fn logic(code: &mut Code, kind: Kind) -> Result<()> {
             1 => value,
             _ => code.binary(Xor, value, all),
         };
-        let both = code.binary(And, literal(a, 2), literal(b, 1));
-        let term = code.binary(And, both, literal(c, 0));
+        let pair = code.binary(And, literal(a, 2), literal(b, 1));
+        let term = code.binary(And, pair, literal(c, 0));
         result = code.binary(Or, result, term);
     }
     match (to, rest) {
-        (Operand::Both(to, predicate), [with]) => {
+        (Operand::Pair(to, predicate), [with]) => {
             let with = code.operand(with, Kind::PREDICATE)?;
             let is_set = code.builder.compare(NE, result, zero);
             let operation = if code.has("or") { Or } else { And };
-            let holds = code.binary(operation, is_set, with);
+            let combined = code.binary(operation, is_set, with);
             code.define(to, result, false)?;
-            code.define(predicate, holds, false)
+            code.define(predicate, combined, false)
         }
         (to, []) => code.define(to, result, false),
         _ => code.unknown(),
     }
 }
 
-/// Calls the support library's function of the same name.
+/// Calls the support-library function of the same name.
 fn support<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let word = Kind::U32;
     let (result, inputs): (Kind, &[Kind]) = match code.instruction.opcode.as_str() {
@@ -269,5 +269,5 @@ fn support<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let values = operands.iter().zip(inputs);
     let values = values.map(|(operand, kind)| code.operand(operand, *kind));
     let values = values.collect::<Result<Vec<_>>>()?;
-    Ok(code.own_function(Type::int(result.bits), &values))
+    Ok(code.same_named_function(Type::int(result.bits), &values))
 }

@@ -51,16 +51,16 @@ pub fn pointer<'m>(code: &Code<'m, '_>, address: &Operand, is_shared: bool) -> R
 
 /// Adds run-time checks that addresses are multiples of `bytes`, a power of two.
 pub fn check<'m>(code: &Code<'m, '_>, addresses: &[Value<'m>], bytes: u64) {
-    let place = code.call.location();
+    let location = code.call.location();
     for address in addresses.iter().filter(|_| bytes > 1) {
-        alignment::add(code.module, &code.builder, &place, *address, bytes);
+        alignment::add(code.module, &code.builder, &location, *address, bytes);
     }
 }
 
 pub fn registers(operand: &Operand) -> &[Operand] {
     match operand {
         Operand::Vector(elements) => elements,
-        one => std::slice::from_ref(one),
+        scalar => std::slice::from_ref(scalar),
     }
 }
 
@@ -69,8 +69,8 @@ struct Access {
     count: usize,
     /// Size of each number.
     bytes: u64,
-    /// Type of a single access that moves all numbers at once, because other threads must not see only some of them. `None`
-    /// if the access is not strong, or if x86 has no access of that size.
+    /// Type of a single access that moves all numbers, because other threads must not see only part of them. `None` if
+    /// the access is not strong, or if x86 has no access of that size.
     whole: Option<Type>,
 }
 
@@ -84,7 +84,7 @@ impl Access {
         let whole = match bits * count as u32 {
             _ if !is_strong(code.instruction) => None,
             128 => Some(Type::int(64).vector(2)),
-            all @ (8 | 16 | 32 | 64) if count > 1 => Some(Type::int(all)),
+            bits @ (8 | 16 | 32 | 64) if count > 1 => Some(Type::int(bits)),
             _ => None,
         };
         let bytes = u64::from(bits / 8);
@@ -126,7 +126,7 @@ fn load(code: &mut Code) -> Result<()> {
     }
     let polls = code.call.text_attribute(POLLS).is_some();
     if crate::ptx::waits(code.instruction) && !polls {
-        // Such a load usually polls in a loop: let the other threads of the CTA run.
+        // A load like this usually polls in a loop: let the other threads of the CTA run.
         code.call_named(YIELD, Type::void(), &[]);
     }
     let mut address = access.pointer(code, address)?;
@@ -139,14 +139,14 @@ fn load(code: &mut Code) -> Result<()> {
         address = slot(code, whole);
         code.builder.store(value, address);
     }
-    let is_seen = is_strong(code.instruction) || polls;
+    let is_volatile = is_strong(code.instruction) || polls;
     let mut values = Vec::new();
     for index in 0..access.count as u64 {
-        let place = code.builder.offset(address, index * access.bytes);
-        let value = code.builder.load(ty, place);
+        let element = code.builder.offset(address, index * access.bytes);
+        let value = code.builder.load(ty, element);
         if let Some(load) = (value.as_instruction()).filter(|_| access.whole.is_none()) {
             load.add_sites(&code.call.sites());
-            if is_seen {
+            if is_volatile {
                 load.make_volatile();
             }
         }
@@ -177,8 +177,8 @@ fn store(code: &Code) -> Result<()> {
     let parts = access.whole.map_or(address, |whole| slot(code, whole));
     for (register, index) in registers.iter().zip(0..) {
         let value = code.bits_of(code.operand(register, access.kind)?);
-        let place = code.builder.offset(parts, index * access.bytes);
-        let store = code.builder.store(value, place);
+        let element = code.builder.offset(parts, index * access.bytes);
+        let store = code.builder.store(value, element);
         if access.whole.is_none() {
             store.add_sites(&code.call.sites());
             if is_strong(code.instruction) {
@@ -193,7 +193,7 @@ fn store(code: &Code) -> Result<()> {
     Ok(())
 }
 
-/// Calls the support library's function for the operation and type, which satisfies every memory order and scope.
+/// Calls the support-library function for the operation and type; it satisfies every memory order and scope.
 fn atomic(code: &mut Code) -> Result<()> {
     let access = Access::of(code)?;
     let mut modifiers = code.instruction.modifiers.iter();
@@ -203,9 +203,9 @@ fn atomic(code: &mut Code) -> Result<()> {
     let (Some(operation), [address, inputs @ ..]) = (operation, operands) else {
         return code.unknown();
     };
-    let wanted = if operation == "cas" { 2 } else { 1 };
+    let input_count = if operation == "cas" { 2 } else { 1 };
     // A cache policy may follow the inputs.
-    let Some(inputs) = inputs.get(..wanted) else {
+    let Some(inputs) = inputs.get(..input_count) else {
         return code.unknown();
     };
     if access.kind.bits == 128 || code.has("async") {

@@ -1,5 +1,6 @@
-//! Lowers inline PTX to LLVM IR: registers become values, or stack slots if there are branches; guards and branches become
-//! blocks. Instructions without an equivalent in LLVM become calls to the support library, which are inlined later.
+//! Lowers inline PTX to LLVM IR: registers become values, or stack slots if there are branches; guards and branches
+//! become blocks. Instructions without an equivalent in LLVM become calls to the support library, which are inlined
+//! later.
 
 mod barriers;
 mod compare;
@@ -23,10 +24,10 @@ pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> 
         .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"));
     let operands = Operands::of(call, constraints);
     let lowered = parsed.and_then(|parsed| Code::new(module, call, &parsed, operands).build());
-    lowered.map_err(|why| {
+    lowered.map_err(|error| {
         let text = template.split_whitespace().collect::<Vec<_>>().join(" ");
-        let place = call.location();
-        anyhow!("{place}: {why}, in asm \"{text}\"; run this program with --backend cuda")
+        let location = call.location();
+        anyhow!("{location}: {error}, in asm \"{text}\"; run this program with --backend cuda")
     })
 }
 
@@ -81,9 +82,9 @@ struct Code<'m, 't> {
     template: &'t Template,
     instruction: &'t Instruction,
     operands: Operands<'m>,
-    /// Values of registers that were written, or their stack slots; integers of the registers' widths.
+    /// Values of registers that were written, or the registers' stack slots; integers of the registers' widths.
     cells: HashMap<Register, Value<'m>>,
-    /// The current block, if there are multiple.
+    /// The current block, if the code has more than one.
     block: Option<Block<'m>>,
     labels: HashMap<&'t str, Block<'m>>,
 }
@@ -106,11 +107,11 @@ impl<'m, 't> Code<'m, 't> {
             block: None,
             labels: HashMap::new(),
         };
-        let parts = |statement: &Statement| match statement {
+        let needs_blocks = |statement: &Statement| match statement {
             Statement::Label(_) => true,
             Statement::Instruction(i) => i.guard.is_some() || i.opcode == "bra",
         };
-        if template.statements.iter().any(parts) {
+        if template.statements.iter().any(needs_blocks) {
             code.make_blocks();
         }
         // An argument that shares a register with a result is the register's initial value.
@@ -161,7 +162,7 @@ impl<'m, 't> Code<'m, 't> {
                     self.builder.branch(target);
                     self.enter(target);
                 }
-                Statement::Instruction(instruction) => self.guarded(instruction)?,
+                Statement::Instruction(instruction) => self.guarded_instruction(instruction)?,
             }
         }
         if self.block.is_some() {
@@ -185,14 +186,14 @@ impl<'m, 't> Code<'m, 't> {
         Ok(())
     }
 
-    fn guarded(&mut self, instruction: &'t Instruction) -> Result<()> {
+    fn guarded_instruction(&mut self, instruction: &'t Instruction) -> Result<()> {
         let Some(Guard { predicate, negated }) = instruction.guard else {
             return self.instruction(instruction);
         };
-        let holds = self.integer(self.read(predicate), 1, false);
+        let condition = self.integer(self.read(predicate), 1, false);
         let (body, rest) = (self.new_block(), self.new_block());
         let (then, otherwise) = if negated { (rest, body) } else { (body, rest) };
-        self.builder.branch_if(holds, then, otherwise);
+        self.builder.branch_if(condition, then, otherwise);
         self.enter(body);
         self.instruction(instruction)?;
         self.builder.branch(rest);
@@ -262,7 +263,7 @@ impl<'m, 't> Code<'m, 't> {
     fn kinds(&self) -> Result<(Kind, Kind)> {
         match self.instruction.kinds()[..] {
             [first, .., last] => Ok((first, last)),
-            [only] => Ok((only, only)),
+            [kind] => Ok((kind, kind)),
             [] => self.unknown(),
         }
     }
@@ -277,8 +278,8 @@ impl<'m, 't> Code<'m, 't> {
         if self.has("ftz") { "_ftz" } else { "" }
     }
 
-    /// Calls the support library's function with the instruction's name.
-    fn own_function(&self, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
+    /// Calls the support-library function with the instruction's name.
+    fn same_named_function(&self, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         let name = self.instruction.mnemonic().replace('.', "_");
         self.support(&name, result, arguments)
     }
@@ -380,7 +381,7 @@ impl<'m, 't> Code<'m, 't> {
         self.builder.cast(Opcode::BitCast, bits, type_of(kind))
     }
 
-    /// Writes a value to an operand's register, extended if the register is wider.
+    /// Writes a value to an operand's register, extending the value if the register is wider.
     fn define(&mut self, operand: &Operand, value: Value<'m>, signed: bool) -> Result<()> {
         match operand {
             Operand::Register(register) if self.argument(*register).is_none() => {
@@ -393,7 +394,7 @@ impl<'m, 't> Code<'m, 't> {
         }
     }
 
-    /// Calls the support library's function for the PTX instruction `name`.
+    /// Calls the support-library function for the PTX instruction `name`.
     fn support(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
         self.call_named(&format!("{PTX_PREFIX}{name}"), result, arguments)
     }
@@ -467,8 +468,8 @@ impl<'m, 't> Code<'m, 't> {
 
     /// Packs numbers into a register.
     fn join(&self, lanes: &[Value<'m>], kind: Kind) -> Value<'m> {
-        if let [only] = lanes {
-            return *only;
+        if let [lane] = lanes {
+            return *lane;
         }
         let bits = kind.register_bits();
         (0..)

@@ -36,11 +36,11 @@ pub fn build(code: &mut Code) -> Result<()> {
             let (then, otherwise) = (code.operand(then, kind)?, code.operand(otherwise, kind)?);
             let condition = code.operand(condition, last)?;
             let zero = code.typed(code.number(32, 0), last);
-            let holds = match last.class {
+            let is_nonnegative = match last.class {
                 Class::Float => code.builder.compare_floats(OGE, condition, zero),
                 _ => code.builder.compare(SGE, condition, zero),
             };
-            (to, code.builder.select(holds, then, otherwise))
+            (to, code.builder.select(is_nonnegative, then, otherwise))
         }
         // Addresses are the same in all spaces, except that a shared-memory address may have only 32 bits.
         ("cvta", [to, from]) => {

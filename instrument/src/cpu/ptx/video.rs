@@ -5,7 +5,7 @@ use crate::ir::{Type, traits::*};
 use crate::ptx::Kind;
 use anyhow::Result;
 
-/// In the support library's order (`support_video.c`).
+/// Operations in the order of the support library (`support_video.c`).
 const OPERATIONS: [&str; 8] = [
     "vadd", "vsub", "vabsdiff", "vavrg", "vmin", "vmax", "vshl", "vshr",
 ];
@@ -20,15 +20,15 @@ pub fn build(code: &mut Code) -> Result<()> {
         _ => 1,
     };
     let name = opcode.trim_end_matches(['2', '4']);
-    let place = |names: &[&str]| names.iter().position(|known| code.has(known));
+    let position = |names: &[&str]| names.iter().position(|known| code.has(known));
     let operation = match name {
-        "vset" => place(&COMPARISONS).map(|place| FIRST_COMPARISON + place),
+        "vset" => position(&COMPARISONS).map(|index| FIRST_COMPARISON + index),
         name => OPERATIONS.iter().position(|known| *known == name),
     };
     let (Some(operation), kinds) = (operation, code.instruction.kinds()) else {
         return code.unknown();
     };
-    // A comparison has only the types of its sources.
+    // A comparison specifies only the types of its sources.
     let (result, sources) = match kinds[..] {
         [result, a, b] => (result, [a, b]),
         [a, b] => (Kind::U32, [a, b]),
@@ -51,7 +51,7 @@ pub fn build(code: &mut Code) -> Result<()> {
         .zip(flags)
         .map(|(bit, is_set)| u64::from(is_set) << bit);
     // No comparison has the same name as a second operation.
-    let second = place(&["add", "min", "max"]).map_or(0, |second| second as u64 + 1);
+    let second = position(&["add", "min", "max"]).map_or(0, |index| index as u64 + 1);
     let constants = [operation as u64, lanes, flags.sum(), second];
     values.extend(constants.map(|constant| code.number(32, constant)));
     let value = code.support("video", Type::int(32), &values);

@@ -14,7 +14,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             let mask = mask(code, rest.first())?;
             let mut arguments = code.values(&instruction.operands[1..4], word)?;
             arguments.push(mask);
-            code.both(&format!("shfl_{mode}"), to, &arguments)
+            code.with_predicate(&format!("shfl_{mode}"), to, &arguments)
         }
         ("vote", [to, predicate, rest @ ..]) => {
             let mask = mask(code, rest.first())?;
@@ -29,7 +29,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             let value = code.integer(code.operand(value, kind)?, 64, false);
             let mask = code.operand(mask, word)?;
             let mode = code.one_of(&["all", "any"])?;
-            code.both(&format!("match_{mode}"), to, &[value, mask])
+            code.with_predicate(&format!("match_{mode}"), to, &[value, mask])
         }
         ("redux", [to, _, _]) => {
             let operation = code.one_of(&["add", "min", "max", "and", "or", "xor"])?;
@@ -47,7 +47,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             let mask = code.intrinsic("activemask", Type::int(32), &[]);
             code.define(to, mask, false)
         }
-        ("elect", [to, _]) => code.both("elect", to, &code.inputs(word)?),
+        ("elect", [to, _]) => code.with_predicate("elect", to, &code.inputs(word)?),
         ("bar" | "barrier", operands) => barrier(code, operands),
         ("nanosleep", [time]) => code.act("nanosleep", &[code.operand(time, word)?]),
         ("exit", []) => code.act("exit", &[]),
@@ -60,7 +60,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// Returns the mask of participating lanes; instructions without `.sync` have no mask, and include all lanes.
+/// Returns the mask of participating lanes; instructions without `.sync` have no mask and involve all lanes.
 fn mask<'m>(code: &Code<'m, '_>, operand: Option<&Operand>) -> Result<Value<'m>> {
     match operand {
         Some(mask) => code.operand(mask, Kind::U32),
@@ -70,11 +70,11 @@ fn mask<'m>(code: &Code<'m, '_>, operand: Option<&Operand>) -> Result<Value<'m>>
 }
 
 impl<'m> Code<'m, '_> {
-    /// Calls a function that returns a 32-bit number and, in the upper half, a predicate.
-    fn both(&mut self, name: &str, to: &Operand, arguments: &[Value<'m>]) -> Result<()> {
+    /// Calls a function that returns a 32-bit number and, in the upper half of its result, a predicate.
+    fn with_predicate(&mut self, name: &str, to: &Operand, arguments: &[Value<'m>]) -> Result<()> {
         let result = self.support(name, Type::int(64), arguments);
         let (number, predicate) = match to {
-            Operand::Both(number, predicate) => (&**number, &**predicate),
+            Operand::Pair(number, predicate) => (&**number, &**predicate),
             number => (number, &Operand::Sink),
         };
         self.define(number, self.integer(result, 32, false), false)?;
@@ -96,7 +96,7 @@ fn barrier(code: &mut Code, operands: &[Operand]) -> Result<()> {
         let [mask] = code.exactly(operands)?;
         return code.act("bar_warp_sync", &[code.operand(mask, word)?]);
     }
-    // The barrier's id and, optionally, the number of threads.
+    // The operands are the barrier's ID and, optionally, the number of threads.
     let form = |words: &[Value]| match words.len() {
         1 => Ok("all"),
         2 => Ok("count"),

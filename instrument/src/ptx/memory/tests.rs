@@ -10,14 +10,14 @@ fn last(text: &str) -> Option<Option<Access>> {
     access(before, last)
 }
 
-fn check(text: &str, op: Op, bytes: Number, operand: usize, says_global: bool) {
+fn check(text: &str, op: Op, bytes: Number, operand: usize, is_explicitly_global: bool) {
     let access = Access {
         op,
         bytes,
         place: Place {
             operand,
             offset_bytes: 0,
-            says_global,
+            is_explicitly_global,
         },
         lines: None,
     };
@@ -54,11 +54,11 @@ fn addresses_are_followed_through_registers() {
     let expected = Place {
         operand: 1,
         offset_bytes: 12,
-        says_global: true,
+        is_explicitly_global: true,
     };
     assert_eq!(place, expected);
-    let twice = "{ .reg .b64 a; mov.b64 a, $1; @$3 mov.b64 a, $2; ld.f32 $0, [a]; }";
-    assert_eq!(last(twice), None);
+    let guarded = "{ .reg .b64 a; mov.b64 a, $1; @$3 mov.b64 a, $2; ld.f32 $0, [a]; }";
+    assert_eq!(last(guarded), None);
 }
 
 #[test]
@@ -73,11 +73,11 @@ fn asynchronous_copies_are_accesses_to_their_global_side() {
     check(load, Op::Load, Operand(2), 1, true);
     let store = "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 32";
     check(store, Op::Store, Fixed(32), 0, true);
-    for nothing in [
+    for text in [
         "cp.async.wait_group 0",
         "cp.async.mbarrier.arrive.shared.b64 [$0]",
     ] {
-        assert_eq!(last(nothing), Some(None));
+        assert_eq!(last(text), Some(None));
     }
 }
 

@@ -6,7 +6,7 @@ fn parse(template: &str) -> Vec<Statement> {
     Template::parse(template).unwrap().statements
 }
 
-fn only(template: &str) -> Instruction {
+fn instruction(template: &str) -> Instruction {
     match &parse(template)[..] {
         [Statement::Instruction(instruction)] => instruction.clone(),
         other => panic!("{other:?}"),
@@ -48,14 +48,14 @@ fn operands_of_every_kind_are_parsed() {
         ("bra L${:uid}", vec![Name("L${:uid}".to_owned())]),
         ("mov.u32 $0, 010", vec![argument(0), Integer(8)]),
     ] {
-        assert_eq!(only(text).operands, expected, "{text}");
+        assert_eq!(instruction(text).operands, expected, "{text}");
     }
-    let shuffle = only("shfl.sync.idx.b32 $0|_, $1, $2, 31, $3");
+    let shuffle = instruction("shfl.sync.idx.b32 $0|_, $1, $2, 31, $3");
     assert_eq!(
         shuffle.operands[0],
-        Both(Box::new(argument(0)), Box::new(Sink))
+        Pair(Box::new(argument(0)), Box::new(Sink))
     );
-    assert!(only("st.shared::cta.b32 [$0], $1").has("shared"));
+    assert!(instruction("st.shared::cta.b32 [$0], $1").has("shared"));
 }
 
 #[test]

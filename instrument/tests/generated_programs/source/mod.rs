@@ -1,8 +1,8 @@
-//! Generated CUDA C++: accesses through structures, lambdas, function pointers, virtual calls, recursion and ternaries, as
-//! Clang compiles them, must be traced as exactly as those in generated IR.
+//! Generated CUDA C++: accesses through structures, lambdas, function pointers, virtual calls, recursion and ternaries,
+//! as compiled by Clang, must be traced as exactly as accesses in generated IR.
 //!
-//! The sources include no CUDA headers, so that Clang starts in milliseconds; many kernels share a file. Like the IR, each
-//! file is compiled twice: once with calls to the oracle, and once to be traced.
+//! The sources include no CUDA headers, so that Clang starts in milliseconds; many kernels share a file. Like the IR,
+//! each file is compiled twice: once with calls to the oracle, and once to be traced.
 
 mod statements;
 
@@ -19,15 +19,15 @@ const PRELUDE: &str = include_str!("prelude.cuh");
 
 /// Everything that a program's functions can refer to.
 pub struct Program {
-    /// Number of the program, which all its names start with.
+    /// Number of the program, used as a prefix of all its names.
     pub number: usize,
     /// Whether addresses outside global memory may be converted to numbers or stored in memory.
     pub free: bool,
-    /// Whether there are function pointers and virtual calls.
+    /// Whether the program has function pointers and virtual calls.
     pub indirect: bool,
     /// Functions with the common signature.
     pub functions: usize,
-    /// Functions that take a structure by value.
+    /// Functions that accept a structure by value.
     pub by_value: usize,
 }
 
@@ -123,7 +123,7 @@ fn source(recipe: &Recipe, free: bool, number: usize) -> String {
     text
 }
 
-/// Compiles `source` to device IR as Superstep does.
+/// Compiles `source` to device IR in the same way as Superstep.
 pub fn device_ir(source: &Path, oracle: bool, output: &Path) -> Result<(), String> {
     let mut arguments: Vec<&str> = "-x cuda -nocudainc -nocudalib --cuda-feature=+ptx80 --cuda-device-only --cuda-gpu-arch=sm_90 \
                                     -std=c++17 -O2 -g1 -c -emit-llvm"

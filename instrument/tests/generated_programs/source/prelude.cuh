@@ -1,6 +1,6 @@
-/* Prelude for generated CUDA sources. All code that may access global memory calls these functions. With ORACLE they
- * announce the access; otherwise they contain an empty asm statement, so that Clang merges no more accesses than with
- * ORACLE. Needs no CUDA headers, so that Clang starts quickly. */
+/* Prelude for generated CUDA sources. All code that may access global memory calls these functions. With ORACLE, they
+ * announce the access; otherwise, they contain an empty asm statement, so that Clang merges no more accesses than with
+ * ORACLE. The prelude needs no CUDA headers, so Clang starts quickly. */
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
@@ -26,7 +26,7 @@ extern "C" __device__ void escape(const void *address);
 #define BEFORE(operation, address, bytes) asm volatile("" ::: "memory")
 #endif
 
-/* Returns a pointer into an object of at least 64 bytes, at the offset `n` modulo 64. */
+/* Returns a pointer into an object of at least 64 bytes, at offset `n` modulo 64. */
 template <class T> INLINE T *at(int *p, u64 n) { return (T *)((char *)p + (n & 63 & ~(sizeof(T) - 1))); }
 template <class T> INLINE T load(T *p) {
   BEFORE(LOAD, p, sizeof(T));
@@ -43,13 +43,13 @@ INLINE u64 number(u64x2 v) { return v.x + v.y; }
 INLINE u64 number(f32x4 v) { return __builtin_bit_cast(u32x4, v).z; }
 INLINE u64 number(float v) { return __builtin_bit_cast(u32, v); }
 INLINE u64 number(double v) { return __builtin_bit_cast(u64, v); }
-template <class T> struct Made { INLINE T from(u64 n) { return (T)n; } };
-template <> struct Made<u32x2> { INLINE u32x2 from(u64 n) { return u32x2{(u32)n, (u32)(n >> 9)}; } };
-template <> struct Made<u32x4> { INLINE u32x4 from(u64 n) { return u32x4{(u32)n, 1, (u32)(n >> 9), 2}; } };
-template <> struct Made<u64x2> { INLINE u64x2 from(u64 n) { return u64x2{n, ~n}; } };
-template <> struct Made<f32x4> { INLINE f32x4 from(u64 n) { return __builtin_bit_cast(f32x4, Made<u32x4>::from(n)); } };
-template <> struct Made<float> { INLINE float from(u64 n) { return __builtin_bit_cast(float, (u32)n); } };
-template <> struct Made<double> { INLINE double from(u64 n) { return __builtin_bit_cast(double, n); } };
+template <class T> struct Convert { INLINE T from(u64 n) { return (T)n; } };
+template <> struct Convert<u32x2> { INLINE u32x2 from(u64 n) { return u32x2{(u32)n, (u32)(n >> 9)}; } };
+template <> struct Convert<u32x4> { INLINE u32x4 from(u64 n) { return u32x4{(u32)n, 1, (u32)(n >> 9), 2}; } };
+template <> struct Convert<u64x2> { INLINE u64x2 from(u64 n) { return u64x2{n, ~n}; } };
+template <> struct Convert<f32x4> { INLINE f32x4 from(u64 n) { return __builtin_bit_cast(f32x4, Convert<u32x4>::from(n)); } };
+template <> struct Convert<float> { INLINE float from(u64 n) { return __builtin_bit_cast(float, (u32)n); } };
+template <> struct Convert<double> { INLINE double from(u64 n) { return __builtin_bit_cast(double, n); } };
 
 #define SCOPED(name, builtin, operation) \
   template <class T> INLINE u64 name(T *p, u64 n) { \
@@ -99,7 +99,7 @@ INLINE void fill(int *to, u64 byte, u64 length) {
 
 struct Pair { int *first; u64 number; int *second; };
 typedef int *(*Function)(int *, int *, int **, u64, int);
-NOINLINE int *revealed(u64 address, u64 key) { return (int *)(address ^ key); }
+NOINLINE int *reveal(u64 address, u64 key) { return (int *)(address ^ key); }
 template <class F> NOINLINE int *apply(F f, int *p) { return f(p); }
 template <class F> INLINE int *apply_inline(F f, int *p) { return f(p); }
 struct Shape {
@@ -116,7 +116,7 @@ struct Even : Shape {
   __device__ int *pick(int *p, u64 n) const override { return n & 1 ? p : own; }
 };
 /* A virtual call reads the object's virtual-function table, a variable in global memory. */
-NOINLINE int *ask(const Shape *shape, int *p, u64 n) {
+NOINLINE int *call_pick(const Shape *shape, int *p, u64 n) {
 #ifdef ORACLE
   BEFORE(LOAD, shape, 8);
   BEFORE(LOAD, *(void *const *)shape, 8);

@@ -13,17 +13,17 @@ struct Pointer {
     text: String,
     writable: bool,
     life: Life,
-    /// Whether it is known to point to global memory.
+    /// Whether the pointer is known to point to global memory.
     global: bool,
 }
 
-/// Memory that holds four pointers to writable data.
+/// Memory that contains four pointers to writable data.
 #[derive(Clone)]
 struct Table {
     text: String,
     writable: bool,
-    holds: Life,
-    takes: Life,
+    target_life: Life,
+    required_life: Life,
 }
 
 /// A function being written.
@@ -83,7 +83,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// Starts a function that takes a structure by value.
+    /// Starts a function that accepts a structure by value.
     pub fn by_value(program: &'a Program) -> Self {
         let mut body = Self::new(program, false);
         body.point("s.first", true, Life::Caller, false);
@@ -131,12 +131,12 @@ impl<'a> Body<'a> {
         });
     }
 
-    fn table(&mut self, text: &str, writable: bool, holds: Life, takes: Life) {
+    fn table(&mut self, text: &str, writable: bool, target_life: Life, required_life: Life) {
         self.tables.push(Table {
             text: text.to_owned(),
             writable,
-            holds,
-            takes,
+            target_life,
+            required_life,
         });
     }
 
@@ -161,30 +161,30 @@ impl<'a> Body<'a> {
         self.line("store(at<u64>(a, 0), sum);");
         if returns {
             let choice = steps.last().map_or(0, |step| step.choices[3]);
-            let fitting = |p: &Pointer| p.writable && p.life <= Life::Caller;
-            let result = self.one(choice, fitting).text;
+            let can_return = |p: &Pointer| p.writable && p.life <= Life::Caller;
+            let result = self.choose(choice, can_return).text;
             self.line(&format!("return {result};"));
         }
         format!("{head}{}", self.text)
     }
 
-    fn one(&self, choice: u16, fits: impl Fn(&Pointer) -> bool) -> Pointer {
+    fn choose(&self, choice: u16, fits: impl Fn(&Pointer) -> bool) -> Pointer {
         let list: Vec<Pointer> = self.pointers.iter().filter(|p| fits(p)).cloned().collect();
         pick(&list, choice)
     }
 
     fn any(&self, choice: u16) -> Pointer {
-        self.one(choice, |_| true)
+        self.choose(choice, |_| true)
     }
 
     fn writable(&self, choice: u16) -> Pointer {
-        self.one(choice, |p| p.writable)
+        self.choose(choice, |p| p.writable)
     }
 
     /// Returns a pointer that may be converted to a number or stored.
-    fn hidden(&self, choice: u16, longest: Life) -> Pointer {
-        self.one(choice, |p| {
-            p.writable && p.life <= longest && (p.global || self.program.free)
+    fn storable(&self, choice: u16, max_life: Life) -> Pointer {
+        self.choose(choice, |p| {
+            p.writable && p.life <= max_life && (p.global || self.program.free)
         })
     }
 
@@ -196,7 +196,7 @@ impl<'a> Body<'a> {
         format!("({} & 1)", self.number(choice))
     }
 
-    /// Declares a pointer that is one of two.
+    /// Declares a pointer that is either `left` or `right`.
     fn either(&mut self, value: &str, left: &Pointer, right: &Pointer) {
         let name = format!("q{}", self.fresh());
         self.line(&format!("int *{name} = {value};"));
@@ -265,7 +265,7 @@ impl<'a> Body<'a> {
         let ty = pick(TYPES, choices[1]);
         let (offset, value) = (self.number(choices[2]), self.number(choices[3]));
         self.line(&format!(
-            "store(at<{ty}>({pointer}, {offset}), Made<{ty}>::from({value}));"
+            "store(at<{ty}>({pointer}, {offset}), Convert<{ty}>::from({value}));"
         ));
     }
 
@@ -305,7 +305,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    // Declarations inside braces are out of scope after them.
+    /// Writes steps inside braces; their declarations go out of scope at the closing brace.
     fn inside(&mut self, steps: &[Step]) {
         let (pointers, numbers) = (self.pointers.clone(), self.numbers.clone());
         self.steps(steps);
@@ -360,13 +360,13 @@ impl<'a> Body<'a> {
             "int *{name} = load(&({})[{index} & 3]);",
             table.text
         ));
-        self.point(&name, true, table.holds, !self.program.free);
+        self.point(&name, true, table.target_life, !self.program.free);
     }
 
     fn store_pointer(&mut self, choices: [u16; 4]) {
         let list: Vec<Table> = self.tables.iter().filter(|t| t.writable).cloned().collect();
         let table = pick(&list, choices[0]);
-        let pointer = self.hidden(choices[1], table.takes).text;
+        let pointer = self.storable(choices[1], table.required_life).text;
         let index = self.number(choices[2]);
         self.line(&format!(
             "store(&({})[{index} & 3], (int *){pointer});",
@@ -375,9 +375,9 @@ impl<'a> Body<'a> {
     }
 
     fn through_number(&mut self, choices: [u16; 4]) {
-        let pointer = self.hidden(choices[0], Life::Own);
+        let pointer = self.storable(choices[0], Life::Own);
         let key = self.number(choices[1]);
-        let value = format!("revealed((u64){} ^ {key}, {key})", pointer.text);
+        let value = format!("reveal((u64){} ^ {key}, {key})", pointer.text);
         self.either(&value, &pointer, &pointer);
     }
 }

@@ -13,7 +13,7 @@ fn table_round_trips_through_csv_and_figure_escapes_names() {
         communicated_stored_bytes: 1,
         communication_share: 0.25,
     }];
-    let files = super::super::write(&of(&rows), folder.path()).unwrap();
+    let files = super::super::write(&draw(&rows), folder.path()).unwrap();
     let names: Vec<_> = files
         .iter()
         .filter_map(|f| f.file_name()?.to_str())
@@ -27,6 +27,6 @@ fn table_round_trips_through_csv_and_figure_escapes_names() {
     assert!(svg.contains("role=\"img\"") && svg.contains("<title id=\"data-volume-title\">"));
     assert!(svg.contains("a&lt;b") && !svg.contains("a<b"));
     assert!(std::fs::metadata(&files[2]).unwrap().len() > 1000);
-    let empty = super::super::svg(&of(&[]), "none").unwrap();
+    let empty = super::super::svg(&draw(&[]), "none").unwrap();
     assert!(empty.contains("No application"));
 }

@@ -38,14 +38,14 @@ fn ticks_of_bytes_are_round_in_their_unit() {
 
 #[test]
 fn a_line_keeps_its_ends_and_extremes_in_each_half_pixel() {
-    let points: Vec<At> = (0..1000)
+    let points: Vec<Point> = (0..1000)
         .map(|index| (f64::from(index) / 1000.0, f64::from(index * 7 % 13)))
         .collect();
-    let kept = visible(points.clone());
-    assert!(kept.len() <= 8, "{kept:?}");
-    assert_eq!((kept[0], kept.last()), (points[0], points.last()));
+    let reduced = visible(points.clone());
+    assert!(reduced.len() <= 8, "{reduced:?}");
+    assert_eq!((reduced[0], reduced.last()), (points[0], points.last()));
     for half in [0, 1] {
-        let of = |all: &[At]| {
+        let extremes = |all: &[Point]| {
             let y = all.iter().filter(|point| (2.0 * point.0) as i32 == half);
             let y: Vec<f64> = y.map(|point| point.1).collect();
             (
@@ -53,7 +53,7 @@ fn a_line_keeps_its_ends_and_extremes_in_each_half_pixel() {
                 y.iter().copied().fold(0.0, f64::max),
             )
         };
-        assert_eq!(of(&kept), of(&points));
+        assert_eq!(extremes(&reduced), extremes(&points));
     }
     let few = vec![(0.0, 1.0), (1.0, 5.0), (2.0, 0.0)];
     assert_eq!(visible(few.clone()), few);

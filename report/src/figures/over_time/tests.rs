@@ -45,7 +45,7 @@ fn timeline_has_a_fitting_unit_and_whole_names_on_hover() {
     let figure = timeline(&[("program", &metrics)]);
     assert!(figure.plots[0].x.label.starts_with("microseconds"));
     let page = super::super::markup(&figure, "a").unwrap().0;
-    let hover = format!("<title>{kernel}: 400 ns, from 0 ns on</title>");
+    let hover = format!("<title>{kernel}: 400 ns, starting at 0 ns</title>");
     assert!(
         page.contains(&hover) && page.contains("a_kernel_with_a_…<"),
         "{page}"

@@ -33,7 +33,7 @@ fn marks_have_their_value_and_series_on_hover() {
 }
 
 #[test]
-fn figures_in_pages_have_the_pages_colours_and_files_are_on_white() {
+fn figures_use_the_colours_of_their_page_and_files_have_a_white_background() {
     let page = markup(&bars(), "a").unwrap().0;
     assert!(page.contains("fill=\"currentColor\"") && page.contains("stroke=\"currentColor\""));
     assert!(!page.contains("#fff") && !page.contains("#000\"") && !page.contains("font-family"));
@@ -50,7 +50,7 @@ fn after(page: &str, text: &str) -> f64 {
 }
 
 #[test]
-fn label_that_would_touch_a_published_line_is_beyond_it() {
+fn label_that_would_touch_a_published_line_is_moved_above_it() {
     let page = markup(&bars(), "a").unwrap().0;
     let line = page.find("stroke-width=\"2.5\"").unwrap();
     let path = &page[page[..line].rfind("<path").unwrap()..];
@@ -94,7 +94,7 @@ fn cells_of_a_map_have_whole_pixels_and_titles() {
 }
 
 #[test]
-fn map_of_many_cells_is_a_small_picture_with_a_pixel_for_each() {
+fn map_of_many_cells_is_a_small_picture_with_one_pixel_per_cell() {
     let page = markup(&map(200), "a").unwrap().0;
     assert!(page.contains("width=\"200\" height=\"200\" style=\"image-rendering:pixelated\""));
     assert!(!page.contains("<title>"));

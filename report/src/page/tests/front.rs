@@ -19,8 +19,8 @@ fn check(page: &str, texts: &[&str]) {
     }
 }
 
-/// Metrics with a flow from line 3 to line 7, and two patterns.
-fn found() -> Metrics {
+/// Returns metrics with a flow from line 3 to line 7, and two patterns.
+fn metrics_with_flow() -> Metrics {
     let flow = |superstep, bytes| LineFlowRow {
         writer_file: "src/hs2d.cu".to_owned(),
         writer_line: 3,
@@ -61,7 +61,7 @@ fn suite_begins_with_a_row_for_each_program_and_its_warnings() {
         of_loaded_bytes: 100,
         ..WithinLaunchSummary::default()
     });
-    let page = index(&run, &[("hs2d".to_owned(), found())]).unwrap();
+    let page = index(&run, &[("hs2d".to_owned(), metrics_with_flow())]).unwrap();
     check(
         first_screen(&page),
         &[
@@ -78,7 +78,7 @@ fn suite_begins_with_a_row_for_each_program_and_its_warnings() {
         ],
     );
     assert!(!first_screen(&page).contains("<img"));
-    // No statement of the thesis is about this run.
+    // No statement of the thesis applies to this run.
     assert!(!first_screen(&page).contains("class=\"box\""));
     let flows =
         "<td class=\"number\">512 B</td><td class=\"number\">64 B</td><td class=\"number\">2</td>";
@@ -94,7 +94,7 @@ fn page_of_one_program_has_its_command_and_each_figure_once() {
     let words = "superstep run --kernel step ./hs2d.cu -- 64 2";
     run.command = words.split(' ').map(str::to_owned).collect();
     run.benchmarks[0].title = "hs2d".to_owned();
-    let page = index(&run, &[("hs2d".to_owned(), found())]).unwrap();
+    let page = index(&run, &[("hs2d".to_owned(), metrics_with_flow())]).unwrap();
     check_nesting(&page);
     check(
         &page,
@@ -132,7 +132,7 @@ fn source_lines_come_from_the_files_in_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let tables = folder.path().join("tables/hs2d");
     std::fs::create_dir_all(&tables).unwrap();
-    superstep_analysis::tables::write(&tables, &found().tables()).unwrap();
+    superstep_analysis::tables::write(&tables, &metrics_with_flow().tables()).unwrap();
     let page = || std::fs::read_to_string(redraw(folder.path(), &run()).unwrap()).unwrap();
     assert!(!page().contains("Source of hs2d"));
     let file = source_file(folder.path(), "hs2d", "../src/hs2d.cu");

@@ -25,7 +25,7 @@ fn program(name: &str, traced: f64) -> BenchmarkSummary {
     }
 }
 
-fn night(day: u32, suite: &str, benchmarks: Vec<BenchmarkSummary>) -> RunSummary {
+fn run(day: u32, suite: &str, benchmarks: Vec<BenchmarkSummary>) -> RunSummary {
     RunSummary {
         suite: suite.to_owned(),
         size: "small".to_owned(),
@@ -43,10 +43,10 @@ fn runs_of_a_suite_are_ordered_by_start() {
         ..program("b", 9.0)
     };
     let runs = [
-        night(3, "thesis", vec![program("a", 3.0), failed]),
-        night(1, "thesis", vec![program("a", 2.0), program("b", 8.0)]),
-        night(2, "thesis", vec![]),
-        night(1, "rodinia", vec![program("a", 7.0)]),
+        run(3, "thesis", vec![program("a", 3.0), failed]),
+        run(1, "thesis", vec![program("a", 2.0), program("b", 8.0)]),
+        run(2, "thesis", vec![]),
+        run(1, "rodinia", vec![program("a", 7.0)]),
     ];
     let groups = groups(&runs);
     assert_eq!(groups.len(), 2, "suites are not mixed");
@@ -77,10 +77,10 @@ fn runs_of_a_suite_are_ordered_by_start() {
 #[test]
 fn page_is_written_with_escaped_names() {
     let folder = tempfile::tempdir().unwrap();
-    let evil = night(1, EVIL, vec![program(EVIL, f64::NAN)]);
+    let evil = run(1, EVIL, vec![program(EVIL, f64::NAN)]);
     let runs = [
-        night(1, "thesis", vec![program("a", 2.0)]),
-        night(2, "thesis", vec![program("a", 3.0)]),
+        run(1, "thesis", vec![program("a", 2.0)]),
+        run(2, "thesis", vec![program("a", 3.0)]),
         RunSummary {
             device: EVIL.to_owned(),
             started: EVIL.to_owned(),
@@ -106,7 +106,7 @@ fn page_is_written_with_escaped_names() {
 #[test]
 fn runs_without_programs_have_only_a_table() {
     let folder = tempfile::tempdir().unwrap();
-    let path = write(folder.path(), &[night(1, "thesis", vec![])]).unwrap();
+    let path = write(folder.path(), &[run(1, "thesis", vec![])]).unwrap();
     let page = fs::read_to_string(path).unwrap();
     assert!(page.contains("0 of 0") && !page.contains("<svg"), "{page}");
 }

@@ -29,7 +29,7 @@ fn hottest_block_has_most_executions() {
         .launch(&[2, 0, 2, 0])
         .study(study)
         .unwrap();
-    // 6 + 12 + 6 executions in all.
+    // 6 + 12 + 6 executions in total.
     assert_eq!(
         rows(&study.tables[0]),
         json!([["toy", 4, 3, 24, "first", 1, "toy.cu", 4, 6, 50.0]])
@@ -45,10 +45,10 @@ fn hottest_block_has_most_executions() {
     );
     let plot = &study.figures[0].plots[0];
     assert_eq!(plot.note, "12 in first");
-    // Of the four edges only the loop's own leads back.
+    // Only the loop's own edge, one of four, leads back.
     let edges = |wanted| {
-        let of = |mark: &&Mark| matches!(mark, Mark::Line(_, _, colour) if *colour == wanted);
-        plot.marks.iter().filter(of).count()
+        let is_edge = |mark: &&Mark| matches!(mark, Mark::Line(_, _, colour) if *colour == wanted);
+        plot.marks.iter().filter(is_edge).count()
     };
     assert_eq!(edges(palette::GREY), 3);
     assert_eq!(edges(palette::VERMILLION), 1);

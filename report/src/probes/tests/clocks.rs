@@ -16,7 +16,7 @@ fn toy() -> Toy {
     Toy::new("cta", &FIELDS, &sites)
 }
 
-/// Words of one CTA: its entry has the start, its exit the end.
+/// Returns the words of one CTA. Its entry has the start, and its exit has the end.
 fn cta(start: u64, end: u64, sm: u64) -> [u64; 6] {
     [start, 0, sm, u64::MAX, end, 0]
 }
@@ -46,7 +46,7 @@ fn sm_is_busy_from_first_start_to_last_end() {
 }
 
 #[test]
-fn too_large_sm_number_is_refused() {
+fn too_large_sm_number_is_rejected() {
     let error = toy().launch(&cta(0, 1, MAX_SMS)).study(study).unwrap_err();
     assert!(
         matches!(

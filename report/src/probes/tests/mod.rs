@@ -17,11 +17,11 @@ use superstep_table::{Format, Table};
 use superstep_trace::probe::{LaunchResult, ProbeWriter};
 use superstep_trace::{ModuleTable, ProbeResults};
 
-/// A program `toy` of one module, whose probe has `fields` (name and combine operation) at `sites`.
+/// A program `toy` with one module. Its probe has fields (name and combine operation) at sites.
 struct Toy {
     folder: tempfile::TempDir,
     writer: ProbeWriter,
-    /// Table of the module, which is written with the first launch, because that determines the length of the probe's table.
+    /// Table of the module. It is written with the first launch, which determines the length of the probe's table.
     module: Value,
     per: &'static str,
     /// Number of fields of all sites.
@@ -30,7 +30,7 @@ struct Toy {
     launches: u32,
 }
 
-/// Returns a site in the kernel `first`, at `toy.cu`; `more` are additional fields.
+/// Returns a site in the kernel `first` in `toy.cu`; `more` contains additional fields.
 fn site(at: &str, block: u32, width: u32, more: Value) -> Value {
     let mut site = json!({
         "point": 0, "at": at, "function": "_Z5firstPf", "file": "toy.cu", "line": 10 + block, "column": 1,
@@ -87,7 +87,7 @@ impl Toy {
             "cta" => fields.len() / self.row,
             _ => 1,
         };
-        // Each thread's field has four numbers, of which the studies use the first.
+        // Each field of a thread has four numbers; the studies use only the first.
         let words = fields.iter().flat_map(|&value| match self.per {
             "thread" => vec![value, 0, 0, 0],
             _ => vec![value],
@@ -119,7 +119,7 @@ impl Toy {
         self.study_as("toy", study)
     }
 
-    /// Returns the study of the program under another name.
+    /// Returns the study of the program under the name `name`.
     fn study_as<T>(&self, name: &str, study: impl Fn(&[Program<'_>]) -> T) -> T {
         let results = ProbeResults::open(self.folder.path()).unwrap();
         study(&[Program {

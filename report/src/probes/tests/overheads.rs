@@ -22,9 +22,9 @@ fn ratios_are_compared_with_published_ones() {
     let costs = [cost("nn", [2.0, 5.0]), cost("new", [0.0, 0.0])];
     let found = study("rodinia", "branches", &costs);
     let table = &found.tables[0];
-    let of = |row| ["total_ratio", "kernel_ratio"].map(|ratio| table.text(row, ratio));
-    assert_eq!(of(0), ["1.5", "2.5"].map(|text| Some(text.to_owned())));
-    assert_eq!(of(1)[1], None);
+    let ratios = |row| ["total_ratio", "kernel_ratio"].map(|ratio| table.text(row, ratio));
+    assert_eq!(ratios(0), ["1.5", "2.5"].map(|text| Some(text.to_owned())));
+    assert_eq!(ratios(1)[1], None);
     assert_eq!(
         rows(&found.tables[1]),
         json!([

@@ -1,4 +1,4 @@
-//! Proprietary library functions whose reads and writes are known.
+//! Proprietary library functions with known reads and writes.
 
 mod table;
 
@@ -8,14 +8,14 @@ use superstep_trace::{Block, KnownCall};
 enum Access {
     Reads(usize, Shape),
     Writes(usize, Shape),
-    /// Memory that all later calls may write to.
+    /// Memory that any later call may write to.
     Lends(usize, Shape),
 }
 
 enum Shape {
-    /// Column-major matrices: their rows and columns, the argument with the elements from one column to the next (negative
-    /// for a vector that is read backwards), the type of an element, the number of matrices, and the elements from one
-    /// matrix to the next.
+    /// Column-major matrices: the numbers of rows and columns, the argument with the number of elements from one column
+    /// to the next (negative for a vector that is read backwards), the element type, the number of matrices, and the
+    /// number of elements from one matrix to the next.
     Matrices([Number; 2], usize, Element, [Number; 2]),
     /// A contiguous range whose size in bytes is in this argument.
     Bytes(usize),
@@ -31,7 +31,7 @@ enum Number {
 }
 
 impl Number {
-    fn of(self, arguments: &[usize]) -> i64 {
+    fn value(self, arguments: &[usize]) -> i64 {
         let argument = match self {
             Number::Fixed(number) => return number,
             Number::Argument(argument) => argument,
@@ -114,7 +114,7 @@ impl Function {
                     Element::Own => self.bytes,
                     Element::Type(argument) => bytes_of(arguments[*argument] as c_int)?,
                 };
-                let amount = |of: &Number| u64::try_from(of.of(arguments)).unwrap_or(0);
+                let amount = |number: &Number| u64::try_from(number.value(arguments)).unwrap_or(0);
                 let leading = arguments[*leading] as i64;
                 Some(Block {
                     address,

@@ -20,7 +20,8 @@ const fn vector(count: usize, increment: usize) -> Shape {
 const OWN: Element = Element::Own;
 const NONE: Number = Fixed(0);
 
-/// Arguments of a matrix in a product: its address and leading dimension, the element's type, and the stride to the next matrix.
+/// Arguments of a matrix in a product: its address and leading dimension, the element type, and the stride to the next
+/// matrix.
 struct Operand(usize, usize, Element, Number);
 
 /// Matrix products `c = op(a) op(b)`, whose arguments 1 to 5 are transa, transb, m, n and k.
@@ -76,7 +77,7 @@ const AXPY: &[Access] = &[Reads(3, vector(1, 4)), Writes(5, vector(1, 6))];
 /// handle, n, x, incx, y, incy
 const COPY: &[Access] = &[Reads(2, vector(1, 3)), Writes(4, vector(1, 5))];
 
-/// plan, input, output (only the plan knows the lengths)
+/// plan, input, output (only the plan determines the lengths)
 const TRANSFORM: &[Access] = &[Reads(1, Allocation), Writes(2, Allocation)];
 
 /// plan, input (which is overwritten), output

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns what a call to `name` reads and writes: address, bytes, rows and their pitch, planes and their pitch.
+/// Returns the blocks that a call to `name` reads and writes: address, bytes, rows, row pitch, planes and plane pitch.
 fn touched(name: &str, arguments: &[usize]) -> (Vec<[u64; 6]>, Vec<[u64; 6]>) {
     let function = function(name).unwrap();
     let (call, _) = function.known(arguments, |_| None).unwrap();
@@ -61,7 +61,7 @@ fn strided_products_and_mixed_types_have_expected_blocks() {
 }
 
 #[test]
-fn vectors_may_be_read_backwards() {
+fn vectors_can_be_read_backwards() {
     let back = -2i64 as usize;
     let (reads, writes) = touched("cublasDaxpy_v2", &[1, 9, 2, 1000, 1, 2000, back]);
     assert_eq!(reads, [[1000, 8, 9, 8, 1, 0]]);

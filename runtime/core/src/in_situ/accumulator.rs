@@ -10,10 +10,10 @@ use std::sync::Arc;
 use superstep_trace::{AccessGroup, FirstRead, LaunchSums, LoadedBytes, Op, Parts, Received};
 
 const CACHED_PAGES: usize = 64;
-/// Number of collected parts that are written without waiting for the launch to end.
+/// Number of collected parts above which they are written before the launch ends.
 const MANY_PARTS: usize = 1 << 16;
 
-/// Aggregates the access groups that one worker passes to it, one CTA after another.
+/// Aggregates the access groups of one worker, CTA by CTA.
 #[derive(Default)]
 pub struct Accumulator {
     pages: PageCache,
@@ -80,9 +80,9 @@ impl Accumulator {
                     access.load(&mut page, base, start, end);
                 }
                 if op.writes() {
-                    let racing = store(&mut page, access.who, op == Op::Store, start, end);
-                    sums.several_writers_bytes += racing.several;
-                    sums.racing_bytes += racing.racing;
+                    let shared = store(&mut page, access.who, op == Op::Store, start, end);
+                    sums.several_writers_bytes += shared.bytes;
+                    sums.racing_bytes += shared.racing_bytes;
                 }
             }
         }
@@ -106,7 +106,7 @@ impl Accumulator {
         self.receiver.leave_block(running.launch, block, all);
     }
 
-    /// Takes the parts collected so far if they use too much memory.
+    /// Removes and returns the parts collected so far if they use too much memory.
     pub fn take_many_parts(&mut self) -> Option<Parts> {
         (self.received.len() >= MANY_PARTS).then(|| Parts {
             received: std::mem::take(&mut self.received),
@@ -189,17 +189,17 @@ impl Access<'_> {
             Source::Launch {
                 launch,
                 cta,
-                several,
+                has_more_writers,
             } => {
-                let source = self.sources.of(launch, self.shadow, self.running);
+                let source = self.sources.get(launch, self.shadow, self.running);
                 let is_own = source.is_same_kernel && cta == self.who.cta();
-                if is_own && !several {
+                if is_own && !has_more_writers {
                     self.loaded.own += count;
                     return;
                 }
                 self.loaded.communicated += count;
                 source.stored_bytes += u64::from(entry.mark(self.who, bytes).count_ones());
-                if several {
+                if has_more_writers {
                     source.several_bytes += count;
                 }
                 // The load is not counted if the reader's CTA wrote first.
@@ -214,25 +214,25 @@ impl Access<'_> {
 /// Bytes that have become shared between writers.
 #[derive(Default)]
 struct Shared {
-    several: u64,
-    racing: u64,
+    bytes: u64,
+    racing_bytes: u64,
 }
 
 fn store(page: &mut Page, who: Who, is_plain: bool, start: u64, end: u64) -> Shared {
     let mut shared = Shared::default();
     for (word, bytes) in words(start, end) {
-        page.each_apart(word, bytes, |entry, bytes| {
+        page.each_split(word, bytes, |entry, bytes| {
             let before = *entry;
             entry.write(who, is_plain);
             let count = u64::from(bytes.count_ones());
-            if entry.has_several_writers(who) {
-                shared.several += if before.has_several_writers(who) {
+            if entry.has_multiple_writers(who) {
+                shared.bytes += if before.has_multiple_writers(who) {
                     0
                 } else {
                     count
                 };
                 let is_new = entry.is_racing(who) && !before.is_racing(who);
-                shared.racing += if is_new { count } else { 0 };
+                shared.racing_bytes += if is_new { count } else { 0 };
             }
         });
     }
@@ -249,25 +249,25 @@ struct SourceLaunch {
 
 #[derive(Default)]
 struct Sources {
-    /// The source used last, which usually recurs.
+    /// The most recent source, which is usually needed again.
     last: SourceLaunch,
     others: FxHashMap<u32, SourceLaunch>,
 }
 
 impl Sources {
     #[inline]
-    fn of(&mut self, launch: u32, shadow: &Shadow, running: &Running) -> &mut SourceLaunch {
+    fn get(&mut self, launch: u32, shadow: &Shadow, running: &Running) -> &mut SourceLaunch {
         if self.last.launch != launch {
-            self.change(launch, shadow, running);
+            self.switch(launch, shadow, running);
         }
         &mut self.last
     }
 
     #[cold]
-    fn change(&mut self, launch: u32, shadow: &Shadow, running: &Running) {
+    fn switch(&mut self, launch: u32, shadow: &Shadow, running: &Running) {
         let new = self.others.remove(&launch).unwrap_or_else(|| SourceLaunch {
             launch,
-            is_same_kernel: shadow.kernels.of(launch) == Some(running.kernel),
+            is_same_kernel: shadow.kernels.get(launch) == Some(running.kernel),
             ..SourceLaunch::default()
         });
         let old = std::mem::replace(&mut self.last, new);

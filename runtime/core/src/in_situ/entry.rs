@@ -14,13 +14,13 @@ const SPLIT: u64 = !1;
 
 // Bits of `before`.
 const SPECIAL: u64 = 1 << 63;
-const SEVERAL_BEFORE: u64 = 1 << 10;
+const MORE_CTAS_BEFORE: u64 = 1 << 10;
 const READ_BEFORE_SHIFT: u32 = 6;
 const READ_NOW_SHIFT: u32 = 2;
-const SEVERAL_NOW: u64 = 1 << 1;
-const SEVERAL_THREADS: u64 = 1;
+const MORE_CTAS_NOW: u64 = 1 << 1;
+const MORE_THREADS: u64 = 1;
 /// Bits of `before` that describe `now`.
-const OF_NOW: u64 = 0x3f;
+const NOW_MASK: u64 = 0x3f;
 
 const PLAIN: u64 = 1 << 10;
 
@@ -53,8 +53,8 @@ pub enum Source {
         launch: u32,
         /// The first writer.
         cta: u32,
-        /// Whether other CTAs wrote as well.
-        several: bool,
+        /// Whether other CTAs also wrote.
+        has_more_writers: bool,
     },
 }
 
@@ -75,11 +75,11 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub const HOST: Entry = Entry::of_bytes(0);
-    pub const UNWRITTEN: Entry = Entry::of_bytes(0xff);
-    pub const UNKNOWN: Entry = Entry::of_bytes(0xee);
+    pub const HOST: Entry = Entry::from_byte(0);
+    pub const UNWRITTEN: Entry = Entry::from_byte(0xff);
+    pub const UNKNOWN: Entry = Entry::from_byte(0xee);
 
-    const fn of_bytes(byte: u8) -> Self {
+    const fn from_byte(byte: u8) -> Self {
         let half = u64::from_ne_bytes([byte; 8]);
         Entry {
             before: half,
@@ -108,18 +108,18 @@ impl Entry {
         self.now != 0 && self.now & SPECIAL == 0
     }
 
-    const fn is_of(self, launch: u64) -> bool {
+    const fn is_from(self, launch: u64) -> bool {
         self.has_now() && self.now >> LAUNCH_SHIFT == launch
     }
 
     /// Returns the last writer before the launch of `who`, encoded as in `before` but without the bits that describe `now`.
     pub const fn past(self, who: Who) -> u64 {
-        if !self.has_now() || self.is_of(who.launch()) {
-            return self.before & !OF_NOW;
+        if !self.has_now() || self.is_from(who.launch()) {
+            return self.before & !NOW_MASK;
         }
-        let several = (self.before & SEVERAL_NOW) << 9;
+        let more_ctas = (self.before & MORE_CTAS_NOW) << 9;
         let read = (self.before >> READ_NOW_SHIFT & 0xf) << READ_BEFORE_SHIFT;
-        self.now >> CTA_SHIFT << CTA_SHIFT | several | read
+        self.now >> CTA_SHIFT << CTA_SHIFT | more_ctas | read
     }
 
     pub const fn source(self, who: Who) -> Source {
@@ -131,17 +131,17 @@ impl Entry {
             launch => Source::Launch {
                 launch: launch as u32,
                 cta: (past >> CTA_SHIFT & CTA_MASK) as u32,
-                several: past & SEVERAL_BEFORE != 0,
+                has_more_writers: past & MORE_CTAS_BEFORE != 0,
             },
         }
     }
 
     pub const fn local(self, who: Who) -> Local {
-        if !self.is_of(who.launch()) {
+        if !self.is_from(who.launch()) {
             Local::No
         } else if (self.now ^ who.0) & !PLAIN == 0 {
             Local::Yes
-        } else if self.before & SEVERAL_THREADS != 0 {
+        } else if self.before & MORE_THREADS != 0 {
             Local::Perhaps
         } else {
             Local::No
@@ -150,7 +150,7 @@ impl Entry {
 
     /// Marks bytes of the source as read; returns those that were not marked before.
     pub const fn mark(&mut self, who: Who, bytes: u8) -> u8 {
-        let shift = if self.has_now() && !self.is_of(who.launch()) {
+        let shift = if self.has_now() && !self.is_from(who.launch()) {
             READ_NOW_SHIFT
         } else {
             READ_BEFORE_SHIFT
@@ -161,12 +161,12 @@ impl Entry {
     }
 
     pub const fn write(&mut self, who: Who, is_plain: bool) {
-        if self.is_of(who.launch()) {
+        if self.is_from(who.launch()) {
             if (self.now ^ who.0) & !PLAIN != 0 {
-                self.before |= SEVERAL_THREADS;
+                self.before |= MORE_THREADS;
             }
             if self.now >> CTA_SHIFT != who.0 >> CTA_SHIFT {
-                self.before |= SEVERAL_NOW;
+                self.before |= MORE_CTAS_NOW;
             }
         } else {
             self.before = self.past(who);
@@ -177,20 +177,20 @@ impl Entry {
         }
     }
 
-    /// Returns whether a CTA other than that of `who` wrote the bytes in its launch.
+    /// Returns whether a CTA other than `who`'s wrote the bytes in `who`'s launch.
     pub const fn is_of_another_cta(self, who: Who) -> bool {
-        self.is_of(who.launch())
-            && (self.now >> CTA_SHIFT != who.0 >> CTA_SHIFT || self.before & SEVERAL_NOW != 0)
+        self.is_from(who.launch())
+            && (self.now >> CTA_SHIFT != who.0 >> CTA_SHIFT || self.before & MORE_CTAS_NOW != 0)
     }
 
     /// Returns whether multiple CTAs wrote the bytes in `who`'s launch.
-    pub const fn has_several_writers(self, who: Who) -> bool {
-        self.is_of(who.launch()) && self.before & SEVERAL_NOW != 0
+    pub const fn has_multiple_writers(self, who: Who) -> bool {
+        self.is_from(who.launch()) && self.before & MORE_CTAS_NOW != 0
     }
 
     /// Returns whether one of multiple writers made a plain store.
     pub const fn is_racing(self, who: Who) -> bool {
-        self.has_several_writers(who) && self.now & PLAIN != 0
+        self.has_multiple_writers(who) && self.now & PLAIN != 0
     }
 }
 

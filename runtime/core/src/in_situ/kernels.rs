@@ -11,7 +11,7 @@ const CHUNK: usize = 1 << 14;
 pub struct Kernels {
     numbers: Mutex<FxHashMap<String, u32>>,
     /// The kernel of each launch, in chunks that are allocated on demand.
-    of_launches: Box<[OnceLock<Box<[AtomicU32]>>]>,
+    by_launch: Box<[OnceLock<Box<[AtomicU32]>>]>,
 }
 
 impl Default for Kernels {
@@ -19,7 +19,7 @@ impl Default for Kernels {
         let chunks = MAX_LAUNCHES as usize / CHUNK + 1;
         Kernels {
             numbers: Mutex::default(),
-            of_launches: (0..chunks).map(|_| OnceLock::new()).collect(),
+            by_launch: (0..chunks).map(|_| OnceLock::new()).collect(),
         }
     }
 }
@@ -37,15 +37,15 @@ impl Kernels {
 
     /// Sets the kernel of a launch; ignores launches whose number is too large.
     pub fn set(&self, launch: u32, kernel: u32) {
-        if let Some(chunk) = self.of_launches.get(launch as usize / CHUNK) {
+        if let Some(chunk) = self.by_launch.get(launch as usize / CHUNK) {
             let chunk =
                 chunk.get_or_init(|| (0..CHUNK).map(|_| AtomicU32::new(u32::MAX)).collect());
             chunk[launch as usize % CHUNK].store(kernel, Ordering::Relaxed);
         }
     }
 
-    pub fn of(&self, launch: u32) -> Option<u32> {
-        let chunk = self.of_launches.get(launch as usize / CHUNK)?.get()?;
+    pub fn get(&self, launch: u32) -> Option<u32> {
+        let chunk = self.by_launch.get(launch as usize / CHUNK)?.get()?;
         Some(chunk[launch as usize % CHUNK].load(Ordering::Relaxed))
     }
 }

@@ -16,11 +16,11 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use superstep_trace::{CtaBlocks, FirstRead, Launch, LaunchSums, Parts, Received};
 
-/// The number of the launch, of its CTAs or of its threads exceeds what an entry can hold.
+/// The launch number, the number of CTAs or the number of threads per CTA is too large for an entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "failed to aggregate launch {number} ({ctas} CTAs with {threads} threads each): protocol `in-situ` supports at most {most_launches} launches, 2^27 CTAs and 1024 threads per CTA; record a trace instead",
-    most_launches = MAX_LAUNCHES
+    "failed to aggregate launch {number} ({ctas} CTAs with {threads} threads each): protocol `in-situ` supports at most {max_launches} launches, 2^27 CTAs and 1024 threads per CTA; record a trace instead",
+    max_launches = MAX_LAUNCHES
 )]
 pub struct TooMany {
     /// Counted from 1.
@@ -66,7 +66,7 @@ impl Running {
         })
     }
 
-    /// Takes the aggregates of all accumulators. Must be called only once.
+    /// Removes and returns the aggregates of all accumulators. Must be called only once.
     pub fn found(&self) -> (LaunchSums, Parts) {
         let parts = Parts {
             received: std::mem::take(&mut self.received.lock()),

@@ -6,7 +6,7 @@ pub const PAGE_BYTES: u64 = 1 << 14;
 pub const WORD_BYTES: u64 = 4;
 const ALL_BYTES: u8 = 0xf;
 
-/// Entries of words, and of the bytes of words that were partly written.
+/// Entries of words, and of the individual bytes of partly written words.
 pub struct Page {
     words: Box<[Entry]>,
     bytes: Vec<[Entry; 4]>,
@@ -22,7 +22,7 @@ impl Page {
 
     pub fn fill(&mut self, start: u64, end: u64, entry: Entry) {
         for (word, bytes) in words(start, end) {
-            self.each_apart(word, bytes, |old, _| *old = entry);
+            self.each_split(word, bytes, |old, _| *old = entry);
         }
     }
 
@@ -42,7 +42,7 @@ impl Page {
 
     /// Like [`each`](Self::each), but first splits the word if `bytes` covers only part of it.
     #[inline]
-    pub fn each_apart(&mut self, word: usize, bytes: u8, visit: impl FnMut(&mut Entry, u8)) {
+    pub fn each_split(&mut self, word: usize, bytes: u8, visit: impl FnMut(&mut Entry, u8)) {
         let entry = self.words[word];
         if bytes != ALL_BYTES && entry.split_place().is_none() {
             self.words[word] = Entry::split(self.bytes.len());

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use superstep_trace::{CtaBlocks, Received};
 
 /// Launch and CTA of a source.
-pub type From = (u32, u32);
+pub type SourceCta = (u32, u32);
 
 #[derive(Clone, Copy, Default)]
 struct Amount {
@@ -14,9 +14,9 @@ struct Amount {
 }
 
 /// A load: address, width and source.
-type Read = (u64, u32, From);
+type Read = (u64, u32, SourceCta);
 
-/// Marks a word that was counted as read in full, which keeps most reads out of `reads`.
+/// Marks a word that was counted as fully read, so that most reads need no element in `reads`.
 const WHOLE: u8 = 0x10;
 
 /// Counts each byte once, and each pair of address and width once per source.
@@ -30,7 +30,7 @@ pub struct Receiver {
     /// The word and bytes added last.
     last_part: (u64, u8),
     /// Amounts that the CTA's block received, by launch and first CTA of the source's block.
-    from: FxHashMap<From, Amount>,
+    from: FxHashMap<SourceCta, Amount>,
 }
 
 impl Receiver {
@@ -41,7 +41,7 @@ impl Receiver {
         word: u64,
         bytes: u8,
         load: Option<(u64, u32)>,
-        from: From,
+        from: SourceCta,
         blocks: CtaBlocks,
     ) {
         let read = load.map(|(address, width)| (address, width, from));
@@ -68,7 +68,7 @@ impl Receiver {
         }
     }
 
-    /// Forgets the CTA's reads, since those of the next CTA count anew.
+    /// Forgets the CTA's reads, since reads by the next CTA are counted separately.
     pub fn leave_cta(&mut self) {
         self.bytes.clear();
         self.reads.clear();

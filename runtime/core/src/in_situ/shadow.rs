@@ -109,7 +109,7 @@ impl Memory {
         }
         self.untraced.set(start, end, entry);
         let (first, last) = (start / PAGE_BYTES, (end - 1) / PAGE_BYTES);
-        // Drops pages that are covered completely.
+        // Drop pages that are covered completely.
         if last - first > self.pages.len() as u64 {
             self.pages
                 .retain(|number, _| *number <= first || *number >= last);

@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use std::collections::BTreeMap;
 
-/// Disjoint ranges, outside of which nothing was written.
+/// Disjoint ranges. Bytes outside of them were not written.
 #[derive(Default)]
 pub struct Untraced {
     /// First byte → one past the last, and the entry of each byte.
@@ -16,12 +16,12 @@ impl Untraced {
             return;
         }
         let (mut first, mut last) = (start, end);
-        // Joins adjacent ranges with equal entries, so that many small copies do not become many ranges.
+        // Join adjacent ranges with equal entries, so that many small copies do not become many ranges.
         let from = start.saturating_sub(1);
         let below = self.ranges.range(..=end).rev();
-        let met = below.take_while(|(_, (past, _))| *past > from);
-        let met: Vec<_> = met.map(|(&at, &range)| (at, range)).collect();
-        for (at, (past, old)) in met {
+        let touched = below.take_while(|(_, (past, _))| *past > from);
+        let touched: Vec<_> = touched.map(|(&at, &range)| (at, range)).collect();
+        for (at, (past, old)) in touched {
             self.ranges.remove(&at);
             if old == entry {
                 (first, last) = (first.min(at), last.max(past));

@@ -40,7 +40,7 @@ fn each_node_comes_once_and_after_its_dependencies() {
             .filter(|(from, to)| from < to)
             .collect();
         let order = NodeGraph::new(nodes, edges.clone()).in_order().unwrap();
-        let position = |node: usize| order.iter().position(|&one| one == node);
+        let position = |node: usize| order.iter().position(|&other| other == node);
         assert!((0..count).all(|node| position(node).is_some()) && order.len() == count);
         assert!((edges.iter()).all(|&(from, to)| position(from) < position(to)));
     }

@@ -30,7 +30,7 @@ pub struct LaunchView {
     tables: *const u64,
 }
 
-/// Called before a launch with the probe's parameters, which it may change; returns whether to probe the launch.
+/// Called before a launch with the probe's parameters, which it can change; returns whether to probe the launch.
 pub type Before = unsafe extern "C" fn(*const LaunchView, *mut u64, *mut c_void) -> c_int;
 /// Called after a launch that had the probe.
 pub type After = unsafe extern "C" fn(*const LaunchView, *mut c_void);
@@ -42,14 +42,14 @@ struct Observer {
     user: *mut c_void,
 }
 
-// SAFETY: the pointer is only passed to the observer's own functions, on whichever thread launches, as the header says.
+// SAFETY: the pointer is only passed to the observer's own functions, on any launching thread, as the header documents.
 unsafe impl Send for Observer {}
 
 static OBSERVERS: Mutex<Vec<Observer>> = Mutex::new(Vec::new());
 static ON: AtomicBool = AtomicBool::new(true);
 static PROBED: AtomicBool = AtomicBool::new(false);
 
-pub(crate) fn note_probe() {
+pub(crate) fn record_probe() {
     PROBED.store(true, Ordering::Relaxed);
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn is_observed() -> bool {
     !OBSERVERS.lock().is_empty()
 }
 
-/// `superstep_has_probe`: returns 1 in a program that was built with a probe, else 0.
+/// `superstep_has_probe`: returns 1 in a program that was built with a probe, 0 otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn superstep_has_probe() -> c_int {
     c_int::from(PROBED.load(Ordering::Relaxed))
@@ -104,13 +104,13 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
     }
     let fields = launch.fields as usize;
     let all = launch.rows as usize * launch.sites as usize * fields;
-    // SAFETY: `seen` made the view with this many names, which outlive the call to the observer.
+    // SAFETY: `with_view` created the view with this many names, which outlive the call to the observer.
     let names = unsafe { slice::from_raw_parts(launch.field_names, fields) };
     // SAFETY: the same, for its values.
     let values = unsafe { slice::from_raw_parts(launch.values, all) };
     // SAFETY: the observer passes a NUL-terminated name.
     let wanted = unsafe { CStr::from_ptr(field) };
-    // SAFETY: `seen` made one name for each field, and names are NUL-terminated.
+    // SAFETY: `with_view` created one name for each field, and names are NUL-terminated.
     let index = (names.iter()).position(|name| unsafe { CStr::from_ptr(*name) } == wanted);
     index.map_or(0, |index| {
         let values = values.iter().skip(index).step_by(fields);
@@ -118,8 +118,8 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
     })
 }
 
-/// Calls the observers before a launch. They may change the parameters, and each may switch the probe off.
-pub(crate) fn ask(
+/// Calls the observers before a launch. They can change the parameters, and each of them can switch the probe off.
+pub(crate) fn before_launch(
     probe: &DefinedProbe,
     launch: &Launch,
     layout: &Layout,
@@ -129,7 +129,7 @@ pub(crate) fn ask(
     if observers.iter().all(|observer| observer.before.is_none()) {
         return true;
     }
-    seen(probe, launch, layout, None, |view| {
+    with_view(probe, launch, layout, None, |view| {
         let mut wanted = true;
         for observer in observers {
             if let Some(before) = observer.before {
@@ -142,7 +142,7 @@ pub(crate) fn ask(
     })
 }
 
-pub(crate) fn show(
+pub(crate) fn after_launch(
     probe: &DefinedProbe,
     launch: &Launch,
     layout: &Layout,
@@ -150,7 +150,7 @@ pub(crate) fn show(
     elapsed_ns: u64,
 ) {
     let observers = OBSERVERS.lock().clone();
-    seen(probe, launch, layout, Some((found, elapsed_ns)), |view| {
+    with_view(probe, launch, layout, Some((found, elapsed_ns)), |view| {
         for observer in observers {
             if let Some(after) = observer.after {
                 // SAFETY: the function and its argument were registered together; the view outlives the call.
@@ -160,11 +160,11 @@ pub(crate) fn show(
     });
 }
 
-fn seen<R>(
+fn with_view<R>(
     probe: &DefinedProbe,
     launch: &Launch,
     layout: &Layout,
-    left: Option<(&Found, u64)>,
+    results: Option<(&Found, u64)>,
     with: impl FnOnce(*const LaunchView) -> R,
 ) -> R {
     let text = |text: &str| CString::new(text).unwrap_or_default();
@@ -185,15 +185,15 @@ fn seen<R>(
         kernel: kernel.as_ptr(),
         grid: launch.grid,
         block: launch.block,
-        elapsed_ns: left.map_or(0, |(_, elapsed_ns)| elapsed_ns),
+        elapsed_ns: results.map_or(0, |(_, elapsed_ns)| elapsed_ns),
         sites: layout.slots,
         fields: layout.fields,
         rows,
-        values: left.map_or(ptr::null(), |(found, _)| found.values.as_ptr()),
+        values: results.map_or(ptr::null(), |(found, _)| found.values.as_ptr()),
         field_names: field_names.as_ptr(),
         site_lines: site_lines.as_ptr(),
-        table_words: left.map_or(0, |(found, _)| found.tables.len() as u64),
-        tables: left.map_or(ptr::null(), |(found, _)| found.tables.as_ptr()),
+        table_words: results.map_or(0, |(found, _)| found.tables.len() as u64),
+        tables: results.map_or(ptr::null(), |(found, _)| found.tables.as_ptr()),
     };
     with(&view)
 }

@@ -51,11 +51,11 @@ impl Found {
                 found.statistics = Some(rows);
                 found.thread_slots = layout.kept_slots(keep, launch);
                 let all = || (layout.first_slot..layout.first_slot + layout.slots).collect();
-                let kept = match &found.thread_slots {
+                let slots = match &found.thread_slots {
                     None => (*keep != KeptThreads::None).then(all),
                     slots => slots.clone(),
                 };
-                found.threads = kept.map(|slots| {
+                found.threads = slots.map(|slots| {
                     let first = slots.iter().map(|slot| (slot - layout.first_slot) as usize);
                     let rows = first.flat_map(|at| at * specs.len()..(at + 1) * specs.len());
                     let shown = rows.flat_map(|row| {
@@ -132,12 +132,12 @@ struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     fn word(self, index: usize) -> u64 {
-        let mut eight = [0; 8];
+        let mut word = [0; 8];
         let first = index * self.word_bytes;
         if let Some(bytes) = self.bytes.get(first..first + self.word_bytes) {
-            eight[..self.word_bytes].copy_from_slice(bytes);
+            word[..self.word_bytes].copy_from_slice(bytes);
         }
-        u64::from_le_bytes(eight)
+        u64::from_le_bytes(word)
     }
 
     fn row(self, row: usize, units: usize) -> impl Iterator<Item = u64> + Clone + 'a {

@@ -74,7 +74,7 @@ pub struct Layout {
     pub fields: u32,
     /// Number of threads, CTAs, or copies of the launch's fields.
     pub units: u64,
-    /// Bytes per field: 4 if each thread has its own 32-bit fields, else 8.
+    /// Bytes per field: 4 if each thread has its own 32-bit fields, otherwise 8.
     pub word_bytes: u64,
     /// Words in one copy of the tables.
     pub table_words: u64,
@@ -131,12 +131,12 @@ impl Layout {
         let KeptThreads::At(places) = keep else {
             return None;
         };
-        let own = self.first_slot..self.first_slot + self.slots;
+        let reachable = self.first_slot..self.first_slot + self.slots;
         let wanted = places
             .get(&launch.launch.0)
             .filter(|_| launch.stream.0 == 0);
         let slots = wanted.into_iter().flatten().copied();
-        Some(slots.filter(|slot| own.contains(slot)).collect())
+        Some(slots.filter(|slot| reachable.contains(slot)).collect())
     }
 
     pub fn unit_words(&self) -> u64 {
@@ -149,7 +149,8 @@ impl Layout {
             .saturating_mul(self.word_bytes)
     }
 
-    /// Words from one copy of the tables to the next. Not a power of two, to spread a word's copies across a GPU's L2 cache.
+    /// Returns the number of words from one copy of the tables to the next. It is not a power of two, to spread the
+    /// copies of a word across a GPU's L2 cache.
     pub fn table_stride(&self) -> u64 {
         match self.table_words {
             0 => 0,

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn arguments_may_be_absent_empty_or_many() {
+fn arguments_can_be_absent_empty_or_many() {
     assert_eq!(arguments(b"program\0a\0\0b c\0"), ["a", "", "b c"]);
     assert!(arguments(b"program\0").is_empty());
     assert!(arguments(b"").is_empty());

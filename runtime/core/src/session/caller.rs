@@ -2,19 +2,19 @@
 
 use superstep_trace::SourcePlace;
 
-/// Maximum number of frames to search: ours, those of inline functions in CUDA's headers, and the program's.
-const CALLS: usize = 24;
+/// Maximum number of frames to search, including those of this library and of inline functions in CUDA's headers.
+const MAX_FRAMES: usize = 24;
 
 /// Returns the innermost frame of the program's own code on this thread's stack, preferably one outside of headers.
 pub(super) fn place() -> Option<SourcePlace> {
-    let (mut found, mut in_header, mut calls) = (None, None, 0);
+    let (mut found, mut in_header, mut frames) = (None, None, 0);
     backtrace::trace(|frame| {
         // Inlined calls come first.
         backtrace::resolve_frame(frame, |symbol| {
             let (Some(file), Some(line)) = (symbol.filename(), symbol.lineno()) else {
                 return;
             };
-            let Some(file) = file.to_str().filter(|file| is_of_the_program(file)) else {
+            let Some(file) = file.to_str().filter(|file| is_program_file(file)) else {
                 return;
             };
             let place = || SourcePlace {
@@ -29,8 +29,8 @@ pub(super) fn place() -> Option<SourcePlace> {
                 found.get_or_insert_with(place);
             }
         });
-        calls += 1;
-        found.is_none() && calls < CALLS
+        frames += 1;
+        found.is_none() && frames < MAX_FRAMES
     });
     found.or(in_header)
 }
@@ -41,9 +41,9 @@ fn is_header(file: &str) -> bool {
     ["h", "hh", "hpp", "hxx", "cuh", "inl"].contains(&extension)
 }
 
-/// Returns whether a source file is the program's, not the runtime's (Rust), a CUDA header with inline functions, or the C
-/// library's start-up code.
-fn is_of_the_program(file: &str) -> bool {
+/// Returns whether a source file belongs to the program rather than to this runtime (Rust), CUDA's headers with inline
+/// functions, or the C library's start-up code.
+fn is_program_file(file: &str) -> bool {
     const OTHERS: [&str; 7] = [
         "cuda_runtime.h",
         "cuda_runtime_api.h",

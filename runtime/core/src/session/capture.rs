@@ -23,8 +23,8 @@ impl Session {
         self.with_capture(state, |capture| capture.event(event));
     }
 
-    /// Opens the capture if needed, adds new modules, runs `write`, and ends an ended capture again. A failure closes it and
-    /// reports a fault.
+    /// Opens the capture if needed, adds new modules, runs `write`, and, if the capture had ended, ends it again. A
+    /// failure closes it and reports a fault.
     pub(super) fn with_capture<T>(
         &self,
         state: &mut State,

@@ -7,8 +7,8 @@ use crate::process::path_of;
 use superstep_trace::{Journal, Summary, TraceError};
 
 impl Session {
-    /// Writes to the journal, opening it if needed and closing it after an error. May be called by fault handlers.
-    pub(super) fn note(&self, make: impl FnOnce(&mut Journal) -> Result<(), TraceError>) {
+    /// Writes to the journal, opening it if needed and closing it after an error. Fault handlers can call this.
+    pub(super) fn note(&self, write: impl FnOnce(&mut Journal) -> Result<(), TraceError>) {
         let Some(mut state) = self.journal.try_lock_for(FAULT_PATIENCE) else {
             return;
         };
@@ -23,7 +23,7 @@ impl Session {
             };
         }
         if let Output::Open(journal) = &mut *state
-            && let Err(error) = make(journal)
+            && let Err(error) = write(journal)
         {
             say(format_args!("error: {error}"));
             *state = Output::Closed;
@@ -43,17 +43,17 @@ impl Session {
     }
 
     fn begin_journal(&self) -> Option<Result<Journal, TraceError>> {
-        let place = self.config.summary.as_ref()?;
+        let path = self.config.summary.as_ref()?;
         self.settle();
         let summary = Summary {
             device: self.device(),
             process: Some(self.identity.process()),
             ..Summary::new(self.backend)
         };
-        Some(Journal::create(self.identity.path(place), summary))
+        Some(Journal::create(self.identity.path(path), summary))
     }
 
-    /// Gives this process a unique name, before it writes anything.
+    /// Gives this process a unique name before it writes anything.
     pub(super) fn settle(&self) {
         let outputs = [&self.config.capture, &self.config.summary];
         self.identity.settle(|process| {

@@ -82,8 +82,8 @@ impl Session {
 
     pub fn free_all(&self, device: i32) {
         let live = self.state.lock().live.clone();
-        for (address, of) in live {
-            if of.device == device {
+        for (address, allocation) in live {
+            if allocation.device == device {
                 self.free(address);
             }
         }

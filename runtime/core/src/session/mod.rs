@@ -49,7 +49,7 @@ pub struct ActiveLaunch {
 pub enum AllocatedBy {
     /// A module of the program, for its variables.
     Module,
-    /// A call by the program on this thread, whose source line is recorded.
+    /// A call by the program on this thread; the call's source line is recorded.
     Caller,
     /// A running kernel. The allocation gets a number before the latest launch, since it must precede the kernels that
     /// access it.
@@ -67,13 +67,13 @@ pub struct Session {
     start: Instant,
     device: OnceLock<DeviceInfo>,
     state: Mutex<State>,
-    /// May be locked while `state` is, but not the other way round.
+    /// Can be locked while `state` is locked, but not vice versa.
     journal: Mutex<Output<Journal>>,
     /// The probe's results, from the first launch with the probe on.
     results: Mutex<Option<ProbeWriter>>,
     shadow: Option<Shadow>,
     messages: Mutex<Messages>,
-    /// Whether the run has ended. Destructors and exit handlers may still use CUDA afterwards.
+    /// Whether the run has ended. Destructors and exit handlers can still use CUDA afterwards.
     has_ended: AtomicBool,
 }
 
@@ -158,8 +158,8 @@ impl Session {
         session
     }
 
-    /// Returns the program's session, which the first call creates from the environment. An invalid variable is reported as
-    /// a fault, and defaults apply.
+    /// Returns the program's session, which the first call creates from the environment. An invalid variable is
+    /// reported as a fault, and defaults are used instead.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
         let session = SESSION.get_or_init(|| {
@@ -173,7 +173,7 @@ impl Session {
                 }
             };
             let session = Session::new(config, backend, registry());
-            // Opens the journal right away, since the program may never use CUDA.
+            // Open the journal right away, since the program might never use CUDA.
             session.note(|_| Ok(()));
             if let Some(error) = error {
                 session.fault(error);
@@ -184,7 +184,7 @@ impl Session {
         session
     }
 
-    /// Takes the locks before a fork, so that the new process finds them free.
+    /// Takes the locks before a fork, so that no other thread can hold them in the new process.
     pub(crate) fn hold(&self) {
         std::mem::forget(self.state.lock());
         std::mem::forget(self.journal.lock());
@@ -234,7 +234,7 @@ impl Session {
         self.device.get().cloned().unwrap_or_default()
     }
 
-    /// Ends a launch, whose chunks must all have been written. `thread_accesses` counts each lane.
+    /// Ends a launch. All its chunks must have been written. `thread_accesses` counts each lane.
     pub fn launch_end(
         &self,
         launch: &ActiveLaunch,
@@ -333,7 +333,7 @@ impl Session {
         parameters.resize(probe.spec.parameters.len(), 0);
         let is_wanted = launch.recorded == Recorded::All
             && api::is_on()
-            && api::ask(probe, &launch.launch, layout, &mut parameters);
+            && api::before_launch(probe, &launch.launch, layout, &mut parameters);
         (parameters, is_wanted)
     }
 
@@ -358,7 +358,7 @@ impl Session {
         self.add_results(|writer| {
             found.write(writer, module.module, &launch.launch, layout, elapsed_ns)
         });
-        api::show(probe, &launch.launch, layout, &found, elapsed_ns);
+        api::after_launch(probe, &launch.launch, layout, &found, elapsed_ns);
     }
 
     /// Adds to the probe's results, if they are wanted, after the modules loaded so far.
@@ -376,7 +376,7 @@ impl Session {
             write(writer)
         });
         drop(results);
-        // A fault may end the run again, which adds to the results.
+        // A fault can end the run again, which adds to the results.
         if let Err(error) = written {
             self.fault(error);
         }

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use superstep_trace::{Event, Gap, Note, Outcome, Probe, Transport};
 
-/// How long a fault handler waits for a lock that the faulting thread may hold.
+/// Maximum time that a fault handler waits for a lock that the faulting thread might hold.
 pub(super) const FAULT_PATIENCE: Duration = Duration::from_secs(2);
 const MAX_MESSAGES: usize = 100;
 
 impl Session {
-    /// Records and prints an error that invalidates the run. May be called by fault handlers.
+    /// Records and prints an error that invalidates the run. Fault handlers can call this.
     pub fn fault(&self, text: impl std::fmt::Display) {
         let text = text.to_string();
         say(format_args!("error: {text}"));
@@ -34,7 +34,7 @@ impl Session {
         }
     }
 
-    /// Records in the capture that something the program did is missing from it.
+    /// Records in the capture that something that the program did is missing.
     pub fn gap(&self, gap: Gap) {
         self.event(&mut self.state.lock(), &Event::Gap(gap));
     }
@@ -59,8 +59,8 @@ impl Session {
             .is_none_or(|messages| !messages.faults.is_empty())
     }
 
-    /// Ends the capture and the journal. May be called by fault handlers and more than once; later events end the capture
-    /// again.
+    /// Ends the capture and the journal. Fault handlers can call this, and it can be called more than once; later
+    /// events end the capture again.
     pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
         if is_used_fork() {
             return Ok(());
@@ -121,7 +121,7 @@ impl Session {
     }
 }
 
-/// Prints to stderr. Unlike `eprintln!`, does not panic if it is closed.
+/// Prints to stderr. Unlike `eprintln!`, this does not panic if stderr is closed.
 pub(super) fn say(message: std::fmt::Arguments<'_>) {
     let text = format_args!("superstep: {message}\n");
     let _ = std::io::Write::write_fmt(&mut std::io::stderr(), text);

@@ -27,13 +27,13 @@ impl Session {
         })
     }
 
-    /// Returns the number of a default stream: the legacy one or, with `per_thread`, the calling host thread's. Each device
-    /// has its own; `other_device` is the current device, or `None` if that is the first.
+    /// Returns the number of a default stream: the legacy one or, with `per_thread`, the calling host thread's. Each
+    /// device has its own default streams; `other_device` is the current device, or `None` for the first device.
     ///
-    /// The legacy stream and the first per-thread default stream never run at the same time, so both are stream 0 of the
-    /// first device. Those of other threads get separate numbers.
+    /// The legacy stream and the first per-thread default stream never run at the same time, so both are stream 0 of
+    /// the first device. The default streams of other threads get separate numbers.
     pub fn default_stream(&self, other_device: Option<i32>, per_thread: bool) -> StreamId {
-        // No pointer in the runtime has one of these values.
+        // No stream handle of the runtime, which is a pointer, has one of these values.
         let device = other_device.map_or(0, |device| 1 << 62 | (device as u64 + 1) << 40);
         let thread = thread_number();
         let is_first = || {

@@ -135,13 +135,13 @@ fn a_run_leaves_a_capture_and_a_summary() {
         bytes: 7,
         ..Transport::default()
     };
-    let said = [
+    let expected = [
         HostEvent::Gap(&Gap::ArrayCopy),
         HostEvent::Transport(&transport),
     ];
     let is_gap = |step: &HostEvent| matches!(step, HostEvent::Gap(_) | HostEvent::Transport(_));
     let found: Vec<_> = steps.iter().filter(|step| is_gap(step)).cloned().collect();
-    assert_eq!(found, said);
+    assert_eq!(found, expected);
     let ended = steps.iter().find_map(|step| match step {
         HostEvent::OpaqueEnd { launch, end } => {
             Some((launch.name(), launch.sequence, end.elapsed_ns))
@@ -170,11 +170,11 @@ fn a_run_leaves_a_capture_and_a_summary() {
         ns,
         resources: None,
     };
-    let of_opaque = [
+    let opaque_kernels = [
         opaque("_Zother", 2, 40),
         opaque(OpaqueLaunch::UNNAMED, 1, 0),
     ];
-    assert_eq!(summary.opaque, of_opaque);
+    assert_eq!(summary.opaque, opaque_kernels);
     let [warning] = &summary.warnings[..] else {
         panic!("{:?}", summary.warnings);
     };
@@ -190,7 +190,7 @@ fn a_run_leaves_a_capture_and_a_summary() {
     );
 }
 
-/// Destructors and `atexit` handlers may run after ours.
+/// Destructors and `atexit` handlers can run after Superstep's.
 #[test]
 fn events_after_the_end_are_in_the_capture_and_the_summary() {
     let folder = tempfile::tempdir().unwrap();
@@ -355,21 +355,21 @@ fn streams_are_numbered_as_they_appear() {
 fn default_streams_have_separate_numbers_on_each_device_and_host_thread() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
-    let of = |device, per_thread| session.default_stream(device, per_thread).0;
-    let here = || [of(None, false), of(None, true), of(Some(1), false)];
+    let id = |device, per_thread| session.default_stream(device, per_thread).0;
+    let numbers = || [id(None, false), id(None, true), id(Some(1), false)];
     assert_eq!(
-        here(),
+        numbers(),
         [0, 0, 1],
         "the first thread's default streams share number 0"
     );
-    let there = std::thread::scope(|scope| scope.spawn(here).join().unwrap());
-    assert_eq!(there, [0, 2, 1]);
-    let both = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| [of(Some(1), true), of(None, true), of(Some(1), true)]);
+    let second = std::thread::scope(|scope| scope.spawn(numbers).join().unwrap());
+    assert_eq!(second, [0, 2, 1]);
+    let third = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| [id(Some(1), true), id(None, true), id(Some(1), true)]);
         thread.join().unwrap()
     });
-    assert_eq!(both, [3, 4, 3]);
-    assert_eq!(here(), [0, 0, 1]);
+    assert_eq!(third, [3, 4, 3]);
+    assert_eq!(numbers(), [0, 0, 1]);
 }
 
 #[test]

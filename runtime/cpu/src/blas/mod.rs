@@ -1,7 +1,7 @@
 //! cuBLAS for this backend, implemented with the Fortran functions of OpenBLAS where it is installed.
 //!
-//! A file `libcublas.so.12` that links to this library replaces NVIDIA's. Device memory is the host's, and calls are synchronous.
-//! Each call is recorded as an opaque launch.
+//! A file `libcublas.so.12` that links to this library replaces NVIDIA's. Device memory is the host's, and calls are
+//! synchronous. Each call is recorded as an opaque launch.
 
 mod helpers;
 mod table;
@@ -14,7 +14,7 @@ use std::time::Instant;
 use superstep_runtime_core::calls;
 
 /// Maximum number of arguments of a function, all integers or pointers. Functions that take fewer ignore the rest.
-const ARGUMENTS: usize = 14;
+const MAX_ARGUMENTS: usize = 14;
 
 macro_rules! fortran {
     ($function:expr, $places:expr, $result:ty) => {
@@ -36,14 +36,14 @@ fn function(name: &CStr) -> *mut c_void {
     let library = *LIBRARY.get_or_init(open) as *mut c_void;
     if library.is_null() {
         unsupported(format_args!(
-            "the program calls cuBLAS, which needs OpenBLAS on the CPU backend: install libopenblas0"
+            "the program calls cuBLAS, which needs OpenBLAS on the CPU backend; install libopenblas0"
         ));
     }
     // SAFETY: the library is never closed; the name is NUL-terminated.
     let found = unsafe { libc::dlsym(library, name.as_ptr()) };
     if found.is_null() {
         unsupported(format_args!(
-            "this version of OpenBLAS does not have {}",
+            "the installed version of OpenBLAS does not provide {}",
             name.to_string_lossy()
         ));
     }
@@ -66,14 +66,14 @@ fn letter(kind: u8, number: c_int) -> Option<u8> {
 /// # Safety
 ///
 /// `arguments` must match `kinds`, with the pointers that the cuBLAS function requires.
-unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENTS]) -> c_int {
+unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; MAX_ARGUMENTS]) -> c_int {
     let Some(stream) = stream_of(arguments[0]) else {
         return NOT_INITIALIZED;
     };
     let (kinds, result) = kinds.split_once('>').unwrap_or((kinds, ""));
     // Fortran takes all arguments by address.
-    let mut values = [0 as c_int; ARGUMENTS];
-    let mut places = [0usize; ARGUMENTS];
+    let mut values = [0 as c_int; MAX_ARGUMENTS];
+    let mut places = [0usize; MAX_ARGUMENTS];
     for (index, kind) in kinds.bytes().enumerate() {
         let argument = arguments[index + 1];
         if kind == b'p' {
@@ -90,19 +90,19 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
         places[index] = std::ptr::from_ref(&values[index]).addr();
     }
     let function = function(real);
-    let mut all = arguments;
+    let mut extended = arguments;
     for (index, kind) in kinds.bytes().enumerate() {
         if kind != b'p' {
             // The upper half of an `int` in a register is undefined.
-            all[index + 1] = arguments[index + 1] as c_int as usize;
+            extended[index + 1] = arguments[index + 1] as c_int as usize;
         }
     }
-    let known = calls::function(name).and_then(|function| function.known(&all, |_| None));
+    let known = calls::function(name).and_then(|function| function.known(&extended, |_| None));
     let known = known.map(|(known, _)| known);
     let launch = session().opaque_launch(stream, Some(name), None, known);
     let start = Instant::now();
     let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);
-    // SAFETY: `to` and the arguments have the types that the table gives for this function, which ignores further arguments.
+    // SAFETY: `to` and the arguments have the types from the table; the function ignores any additional arguments.
     unsafe {
         match result {
             "s" => *(to as *mut f32) = fortran!(function, places, f32),

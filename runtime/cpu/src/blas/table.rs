@@ -1,7 +1,7 @@
-//! The cuBLAS functions that OpenBLAS implements: kinds of the arguments after the handle, then pairs of cuBLAS's and OpenBLAS's functions.
+//! cuBLAS functions that OpenBLAS implements: argument kinds after the handle, then pairs of cuBLAS and OpenBLAS names.
 //!
-//! `o` operation, `u` triangle, `s` side, `d` diagonal, `i` int, `p` pointer. After `>`: the type that the function returns and cuBLAS
-//! writes through its last argument: `s` float, `d` double, `i` int.
+//! `o` operation, `u` triangle, `s` side, `d` diagonal, `i` int, `p` pointer. After `>`: the type that the function
+//! returns and cuBLAS writes through its last argument: `s` float, `d` double, `i` int.
 
 use super::blas;
 

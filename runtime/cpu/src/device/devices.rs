@@ -1,5 +1,5 @@
-//! Identical devices, whose number is configurable. They share workers, address space and `__device__` variables; streams
-//! and allocations belong to the device that was current at their creation.
+//! A configurable number of identical devices. They share workers, address space and `__device__` variables; streams
+//! and allocations belong to the device that was current when they were created.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::runtime::session;
@@ -12,10 +12,10 @@ thread_local! {
     static CURRENT: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Pairs of a device and a peer whose memory the device may access.
+/// Pairs of a device and a peer with memory that the device may access.
 static PEERS: Mutex<BTreeSet<(c_int, c_int)>> = Mutex::new(BTreeSet::new());
 /// Devices of allocations that are not on device 0.
-static ELSEWHERE: Mutex<BTreeMap<u64, c_int>> = Mutex::new(BTreeMap::new());
+static OTHER_DEVICES: Mutex<BTreeMap<u64, c_int>> = Mutex::new(BTreeMap::new());
 
 pub fn current() -> c_int {
     CURRENT.get()
@@ -35,15 +35,15 @@ pub fn check(device: c_int) -> CudaResult {
 
 /// Records that the new allocation at `address` belongs to the current device.
 pub fn allocated(address: u64) {
-    let mut elsewhere = ELSEWHERE.lock();
+    let mut devices = OTHER_DEVICES.lock();
     match current() {
-        0 => elsewhere.remove(&address),
-        device => elsewhere.insert(address, device),
+        0 => devices.remove(&address),
+        device => devices.insert(address, device),
     };
 }
 
 pub fn of(address: u64) -> c_int {
-    ELSEWHERE.lock().get(&address).copied().unwrap_or(0)
+    OTHER_DEVICES.lock().get(&address).copied().unwrap_or(0)
 }
 
 /// `cudaDeviceGetP2PAttribute`: all peers are equal, and their arrays are inaccessible.

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 const REGISTERS: c_int = 32;
 const VERSION: c_int = 90;
 /// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
-const ATTRIBUTE_MOST_DYNAMIC_SHARED: c_int = 8;
+const ATTRIBUTE_MAX_DYNAMIC_SHARED: c_int = 8;
 const ATTRIBUTES: std::ops::RangeInclusive<c_int> = 8..=15;
 
 fn attributes(kernel: &Kernel) -> cudaFuncAttributes {
@@ -22,12 +22,11 @@ fn attributes(kernel: &Kernel) -> cudaFuncAttributes {
     let zeroes: cudaFuncAttributes = unsafe { std::mem::zeroed() };
     cudaFuncAttributes {
         sharedSizeBytes: kernel.static_shared_bytes as usize,
-        maxThreadsPerBlock: kernel.most_threads as c_int,
+        maxThreadsPerBlock: kernel.max_threads as c_int,
         numRegs: REGISTERS,
         ptxVersion: VERSION,
         binaryVersion: VERSION,
-        maxDynamicSharedSizeBytes: kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
-            as c_int,
+        maxDynamicSharedSizeBytes: kernel.max_dynamic_shared_bytes.load(Ordering::Relaxed) as c_int,
         preferredShmemCarveout: -1,
         ..zeroes
     }
@@ -37,25 +36,25 @@ fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult 
     if !ATTRIBUTES.contains(&attribute) {
         return Err(CudaError::INVALID_VALUE);
     }
-    if attribute == ATTRIBUTE_MOST_DYNAMIC_SHARED {
+    if attribute == ATTRIBUTE_MAX_DYNAMIC_SHARED {
         let bytes = u64::try_from(value).map_err(|_| CudaError::INVALID_VALUE)?;
         if bytes + kernel.static_shared_bytes > SHARED_OPT_IN_BYTES as u64 {
             return Err(CudaError::INVALID_VALUE);
         }
-        let most = &kernel.most_dynamic_shared_bytes;
-        most.store(bytes, Ordering::Relaxed);
+        let max = &kernel.max_dynamic_shared_bytes;
+        max.store(bytes, Ordering::Relaxed);
     }
     Ok(())
 }
 
 /// Returns how many CTAs of a kernel fit on a multiprocessor.
 pub fn occupancy(kernel: &Kernel, threads: c_int, dynamic: usize) -> Result<c_int, CudaError> {
-    let (most, fixed) = (kernel.most_threads, kernel.static_shared_bytes);
-    occupancy_of(most, fixed, threads, dynamic)
+    let (max, fixed) = (kernel.max_threads, kernel.static_shared_bytes);
+    resident_ctas(max, fixed, threads, dynamic)
 }
 
-fn occupancy_of(
-    most_threads: u32,
+fn resident_ctas(
+    max_threads: u32,
     static_bytes: u64,
     threads: c_int,
     dynamic_bytes: usize,
@@ -64,7 +63,7 @@ fn occupancy_of(
         .ok()
         .filter(|&threads| threads > 0)
         .ok_or(CudaError::INVALID_VALUE)?;
-    if threads > most_threads {
+    if threads > max_threads {
         return Ok(0);
     }
     let by_threads = MAX_THREADS_PER_MULTIPROCESSOR / threads.next_multiple_of(32);
@@ -103,8 +102,8 @@ cuda! {
     fn [cudaOccupancyAvailableDynamicSMemPerBlock](bytes: *mut usize, function: *const c_void, ctas: c_int) {
         let kernel = kernel(function)?;
         let ctas = usize::try_from(ctas).ok().filter(|&ctas| ctas > 0).ok_or(CudaError::INVALID_VALUE)?;
-        let each = (SHARED_MULTIPROCESSOR_BYTES / ctas).saturating_sub(SHARED_RESERVED_BYTES);
-        put(bytes, each.min(SHARED_OPT_IN_BYTES).saturating_sub(kernel.static_shared_bytes as usize))
+        let per_cta = (SHARED_MULTIPROCESSOR_BYTES / ctas).saturating_sub(SHARED_RESERVED_BYTES);
+        put(bytes, per_cta.min(SHARED_OPT_IN_BYTES).saturating_sub(kernel.static_shared_bytes as usize))
     }
 }
 

@@ -13,7 +13,7 @@ fn a_device_has_a_bus_id() {
 }
 
 #[test]
-fn limits_are_kept() {
+fn limits_are_stored() {
     assert_eq!(limit(1), Ok(1 << 20));
     assert_eq!(set_limit(1, 12345), Ok(()));
     assert_eq!(limit(1), Ok(12345));

@@ -33,7 +33,7 @@ pub struct Launch {
     pub arguments: OwnedArguments,
 }
 
-/// Size and alignment of an argument block's header, which holds the length. No argument needs a larger alignment.
+/// Size and alignment of an argument block's header, which contains the length. No argument needs a larger alignment.
 const HEAD_BYTES: usize = 64;
 
 fn layout(bytes: usize) -> Option<Layout> {
@@ -59,19 +59,19 @@ pub extern "C" fn __superstep_child_arguments(_alignment: usize, bytes: usize) -
 fn request_launch(
     worker: &Worker,
     request: LaunchRequest,
-    block_of_arguments: *mut u8,
+    argument_block: *mut u8,
     stream: *mut c_void,
 ) -> CudaResult {
     let kernel = registry::device_kernel(request.function as *const c_void)
         .ok_or(CudaError::INVALID_DEVICE_FUNCTION)?;
-    let arguments = if block_of_arguments.is_null() {
+    let arguments = if argument_block.is_null() {
         OwnedArguments::from_block(&kernel, &[])?
     } else {
-        let first = block_of_arguments.wrapping_sub(HEAD_BYTES);
+        let first = argument_block.wrapping_sub(HEAD_BYTES);
         // SAFETY: the block comes from `__superstep_child_arguments`, which wrote its length in front of it.
         let bytes = unsafe {
             let bytes = first.cast::<usize>().read();
-            std::slice::from_raw_parts(block_of_arguments, bytes)
+            std::slice::from_raw_parts(argument_block, bytes)
         };
         let arguments = OwnedArguments::from_block(&kernel, bytes)?;
         if let Some(layout) = layout(bytes.len()) {
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn __superstep_child_stream_create(
     0
 }
 
-/// Next handle; CUDA reserves small ones.
+/// Next stream handle; CUDA reserves small values.
 static NEXT_STREAM: AtomicUsize = AtomicUsize::new(0x100);
 
 #[unsafe(no_mangle)]

@@ -9,7 +9,7 @@ use superstep_runtime_core::AllocatedBy;
 use superstep_trace::{AllocationKind, DEVICE_HEAP};
 
 pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
-/// Size of a block's header, which holds the size class.
+/// Size of a block's header, which contains the size class.
 const HEADER_BYTES: u64 = 16;
 const CLASSES: usize = 48;
 
@@ -40,7 +40,7 @@ pub fn range_of(address: u64) -> Option<(u64, u64)> {
 }
 
 fn heap() -> Option<&'static DeviceHeap> {
-    let make = || {
+    let create = || {
         let memory = Mapping::new(usize::try_from(LIMIT.load(Ordering::Relaxed)).ok()?).ok()?;
         let kind = AllocationKind::Symbol {
             name: DEVICE_HEAP.to_owned(),
@@ -55,10 +55,10 @@ fn heap() -> Option<&'static DeviceHeap> {
             }),
         })
     };
-    HEAP.get_or_init(make).as_ref()
+    HEAP.get_or_init(create).as_ref()
 }
 
-/// Allocates a block; 0 if memory is exhausted.
+/// Allocates a block; returns 0 if the arena is exhausted.
 pub fn allocate(bytes: u64) -> u64 {
     block(bytes).unwrap_or(0)
 }

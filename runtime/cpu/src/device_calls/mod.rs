@@ -120,7 +120,8 @@ pub extern "C" fn __superstep_barrier_arrive(id: u32, thread_count: u32) {
     barrier(id, thread_count, false, false);
 }
 
-/// Waits at barrier `id` and returns how many of the threads' predicates hold (`operation` 0), whether all do (1), or whether any does (2).
+/// Waits at barrier `id`. Returns the number of threads with a true predicate (`operation` 0), or whether all (1) or
+/// any (2) of the predicates are true.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_barrier_reduce_count(
     id: u32,
@@ -143,8 +144,8 @@ pub extern "C" fn __superstep_barrier_reduce(id: u32, operation: u32, predicate:
     __superstep_barrier_reduce_count(id, operation, predicate, 0)
 }
 
-/// Exchanges `value` between the lanes of `mask` that have not exited. `out` receives each lane's value, or 0. Returns the lanes that took
-/// part.
+/// Exchanges `value` between the lanes of `mask` that have not exited. `out` receives each lane's value, or 0. Returns
+/// the lanes that took part.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
@@ -187,8 +188,8 @@ unsafe fn gather(
     (worker.cta.borrow().answer(thread) as u32, complete)
 }
 
-/// Loads, stores or multiplies matrices, distributed over the `registers` of a warp's lanes. The last lane to arrive does
-/// the work for all.
+/// Loads, stores or multiplies matrices, distributed over the `registers` of a warp's lanes. The last lane to arrive
+/// does the work for all lanes.
 ///
 /// # Safety
 /// `registers` must be the calling thread's.
@@ -200,13 +201,13 @@ pub unsafe extern "C" fn __superstep_matrix(
     stride: u64,
 ) {
     enter("a matrix operation", |worker| {
-        let own = Lane {
+        let lane = Lane {
             registers,
             address,
             stride,
         };
         let mut lanes = [0; WARP_LANES as usize];
-        let place = &raw const own as u64;
+        let place = &raw const lane as u64;
         // SAFETY: `lanes` has room for 32 values.
         let (present, is_last) =
             unsafe { gather(worker, u32::MAX, Purpose::Matrices, place, &mut lanes) };
@@ -274,7 +275,8 @@ pub extern "C" fn __superstep_yield() {
     });
 }
 
-/// Returns whether `address` is in global memory: a live allocation, a `__device__` variable, or the heap of device-side `malloc`.
+/// Returns whether `address` is in global memory: a live allocation, a `__device__` variable, or the heap of
+/// device-side `malloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
     let address = address as u64;
@@ -311,8 +313,8 @@ pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
     worker::current().is_some_and(|worker| shared_ranges(worker).iter().any(is_in))
 }
 
-/// Returns the address in the CTA's shared memory with these lower 32 bits, which are PTX's shared address. An address outside shared memory
-/// keeps its distance from the static variables.
+/// Returns the address in the CTA's shared memory with these lower 32 bits, which are the address in PTX's shared
+/// space. An address outside shared memory keeps its distance from the static variables.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_shared_address(low: u32) -> *mut c_void {
     let ranges = worker::current().map_or([0..0, 0..0], shared_ranges);
@@ -419,11 +421,12 @@ pub unsafe extern "C" fn __superstep_assertfail(
     })
 }
 
-/// Formats and prints to stdout. `arguments` holds the values, each at its natural alignment. Returns the number of conversions.
+/// Formats and prints to stdout. `arguments` contains the values, each at its natural alignment. Returns the number of
+/// conversions.
 ///
 /// # Safety
 ///
-/// `format` must be NUL-terminated, and `arguments` must hold the values that it converts.
+/// `format` must be NUL-terminated, and `arguments` must contain the values that it converts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_vprintf(
     format: *const c_char,

@@ -11,7 +11,7 @@ impl Packed {
     /// Reads arguments starting at `first`, which is aligned to 8 bytes.
     ///
     /// # Safety
-    /// The memory must hold the arguments of the format string; `first` may be null if there are none.
+    /// The memory must contain the arguments of the format string; `first` may be null if there are none.
     pub unsafe fn new(first: *const u8) -> Self {
         Packed { cursor: first }
     }
@@ -22,7 +22,7 @@ impl Packed {
         }
         let place = (self.cursor as usize).next_multiple_of(align_of::<T>()) as *const T;
         self.cursor = place.wrapping_add(1).cast();
-        // SAFETY: the memory holds the arguments of the format string, by the contract of `new`.
+        // SAFETY: the memory contains the arguments of the format string, by the contract of `new`.
         Some(unsafe { place.read_unaligned() })
     }
 }
@@ -61,7 +61,7 @@ pub fn format(format: &[u8], arguments: &mut Packed) -> (Vec<u8>, c_int) {
     (text, conversions)
 }
 
-/// Formats one argument. `None` when the conversion is unknown or there is no argument.
+/// Formats one argument. Returns `None` if the conversion is unknown or there is no argument.
 fn convert(
     modifiers: &[u8],
     conversion: u8,
@@ -84,12 +84,12 @@ fn convert(
             let format = CString::new([b"%", &flags[..], &$suffix[..]].concat()).ok()?;
             let value = $value;
             print(text, |buffer, bytes| {
-                // SAFETY: the format holds one conversion, of the value's type, and the buffer has room for `bytes`.
+                // SAFETY: the format has one conversion, of the value's type, and the buffer has room for `bytes`.
                 unsafe { libc::snprintf(buffer, bytes, format.as_ptr(), value) }
             })
         }};
     }
-    // Bits of the word that `h`, `hh` or a 32-bit argument leaves unused.
+    // Number of bits of the word that `h`, `hh` or a 32-bit argument leaves unused.
     let unused = match (is_wide, shorts) {
         (true, _) => 0,
         (false, 0) => 32,
@@ -121,7 +121,7 @@ fn convert(
     }
 }
 
-/// Maximum number of bytes that a conversion may produce; a larger width is a mistake.
+/// Maximum number of bytes that a conversion can produce; a larger width is assumed to be a mistake.
 const MAX_CONVERTED_BYTES: usize = 1 << 20;
 
 /// Appends the output of `snprintf`, called with a buffer that grows as needed.
@@ -151,7 +151,7 @@ pub fn device_string(address: u64) -> String {
     let mut buffer = [0u8; 256];
     while bytes.len() < 64 << 10 {
         let from = address + bytes.len() as u64;
-        // Stops at the end of the page, since the next one may be unreadable.
+        // Stop at the end of the page, since the next one might be unreadable.
         let length = buffer.len().min(4096 - (from % 4096) as usize);
         let local = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),

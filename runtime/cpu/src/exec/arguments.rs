@@ -5,7 +5,7 @@ use crate::registry::Kernel;
 use std::ffi::c_void;
 use superstep_abi::cpu::Parameter;
 
-/// Unit of the copies, whose alignment suffices for every parameter.
+/// Unit of storage for the copies; its alignment suffices for every parameter.
 type Unit = u128;
 
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl OwnedArguments {
         }
     }
 
-    /// Returns pointers to the values, as `cudaLaunchKernel` takes them. Kernels only read through them.
+    /// Returns pointers to the values, as `cudaLaunchKernel` expects them. Kernels only read through them.
     pub fn pointers(&self) -> *mut *mut c_void {
         self.places.as_ptr().cast_mut()
     }

@@ -21,12 +21,12 @@ struct Barrier {
     /// Number of threads that must arrive; 0 means all live ones.
     expected: u32,
     arrived: u32,
-    /// Number of arrivals whose predicate holds.
+    /// Number of arrivals whose predicate is true.
     positive: u32,
     waiting: Vec<u32>,
 }
 
-/// Purpose of an exchange between lanes; only lanes with the same purpose join it.
+/// Purpose of an exchange between lanes; lanes with different purposes do not exchange values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Values,
@@ -55,7 +55,8 @@ impl Gather {
 #[derive(Debug, Default)]
 pub struct Cta {
     states: Vec<State>,
-    /// Results for threads that waited: a barrier reduction (arrivals in the upper half, positive ones in the lower) or a lane mask.
+    /// Results for threads that waited: a lane mask, or a barrier reduction (arrivals in the upper half, positive ones
+    /// in the lower).
     answers: Vec<u64>,
     barriers: [Barrier; BARRIERS],
     gathers: Vec<Vec<Gather>>,
@@ -101,8 +102,8 @@ impl Cta {
         self.answers[thread as usize]
     }
 
-    /// Makes a thread arrive at a barrier, and wait there if `wait` is set. `expected` 0 means all threads. Returns `true`
-    /// if it need not wait.
+    /// Makes a thread arrive at a barrier, and wait there if `wait` is set. An `expected` of 0 means all threads.
+    /// Returns `true` if the thread does not have to wait.
     pub fn arrive(
         &mut self,
         thread: u32,
@@ -163,8 +164,9 @@ impl Cta {
         self.complete_gathers(thread / WARP_LANES);
     }
 
-    /// Adds a thread's `value` to the exchange between the lanes of `mask`. Returns `true` if it is complete and `place` is filled; the answer
-    /// is the mask of the lanes that took part. `place` must stay valid until the thread runs again.
+    /// Adds a thread's `value` to the exchange between the lanes of `mask`. Returns `true` if the exchange is complete
+    /// and `place` is filled; the answer is the mask of the lanes that took part. `place` must stay valid until the
+    /// thread runs again.
     pub fn gather(
         &mut self,
         thread: u32,
@@ -174,15 +176,15 @@ impl Cta {
         place: *mut [u64; WARP_LANES as usize],
     ) -> bool {
         let (warp, lane) = (thread / WARP_LANES, (thread % WARP_LANES) as usize);
-        // A lane outside its own mask exchanges with itself alone: CUDA leaves the result undefined.
+        // A lane outside its own mask exchanges values only with itself; CUDA leaves the result undefined.
         let mask = match mask >> lane & 1 {
             1 => mask,
             _ => 1 << lane,
         };
         let pending = &mut self.gathers[warp as usize];
         let is_same = |gather: &Gather| gather.mask == mask && gather.purpose == purpose;
-        let known = pending.iter().position(is_same);
-        let index = known.unwrap_or_else(|| {
+        let existing = pending.iter().position(is_same);
+        let index = existing.unwrap_or_else(|| {
             pending.push(Gather {
                 mask,
                 purpose,
@@ -218,7 +220,7 @@ impl Cta {
         for lane in (0..WARP_LANES).filter(|lane| gather.arrived >> lane & 1 == 1) {
             let (thread, place) = ((first + lane) as usize, gather.places[lane as usize]);
             if self.states[thread] == State::Gather(gather.mask) {
-                // SAFETY: the lane waits inside `gather`, so the array that it passed is alive on its stack.
+                // SAFETY: the lane is waiting inside `gather`, so the array that it passed is alive on its stack.
                 unsafe { place.write(gather.values) };
                 self.answers[thread] = u64::from(gather.arrived);
                 self.states[thread] = State::Ready;
@@ -227,13 +229,14 @@ impl Cta {
         }
     }
 
-    /// Makes a thread wait at `site` until no lane of its warp can run, to find the lanes that are there with it.
+    /// Makes a thread wait at `site` until no lane of its warp can run, to find out which lanes have reached the same
+    /// site.
     pub fn wait_for_active_mask(&mut self, thread: u32, site: usize) {
         self.states[thread as usize] = State::ActiveMask(site);
     }
 
-    /// Releases the lanes that wait for the active mask at one site. Must be called only when no lane of the warp can run.
-    /// Returns `true` if there were any.
+    /// Releases the lanes that wait for the active mask at one site. Must be called only when no lane of the warp can
+    /// run. Returns `true` if any lane was released.
     pub fn release_active_mask(&mut self, warp: u32) -> bool {
         let first = (warp * WARP_LANES) as usize;
         let last = self.states.len().min(first + WARP_LANES as usize);
@@ -258,21 +261,21 @@ impl Cta {
         true
     }
 
-    /// Opens barriers with a thread count if the missing threads have exited. Must be called only when no thread can run.
-    /// Returns `true` if any opened.
+    /// Opens barriers with a thread count if the missing threads have exited. Must be called only when no thread can
+    /// run. Returns `true` if any opened.
     pub fn release_for_exited(&mut self) -> bool {
         let exited = self.states.len() as u32 - self.alive;
         let complete = |barrier: &Barrier| {
             !barrier.waiting.is_empty() && barrier.arrived + exited >= barrier.expected
         };
-        let mut any = false;
+        let mut has_opened = false;
         for id in 0..BARRIERS {
             if complete(&self.barriers[id]) {
                 self.release(id);
-                any = true;
+                has_opened = true;
             }
         }
-        any
+        has_opened
     }
 
     /// Lists the waiting threads: "threads 0-31 wait at barrier 0 (32 of 64 arrived), …".
@@ -281,8 +284,8 @@ impl Cta {
         let mut thread = 0;
         while thread < self.states.len() {
             let state = self.states[thread];
-            let mut same = self.states[thread..].iter();
-            let run = same.position(|&other| other != state);
+            let mut rest = self.states[thread..].iter();
+            let run = rest.position(|&other| other != state);
             let end = run.map_or(self.states.len(), |run| thread + run);
             let threads = match end - thread {
                 1 => format!("thread {thread} waits"),

@@ -1,7 +1,7 @@
 //! Signals in kernels: an access to unmapped memory or a division by zero ends the launch, not the program.
 //!
-//! The handler runs on its own stack and ends the faulting fiber; the worker's scheduler reports the failure. A signal elsewhere
-//! is left to the previous handler.
+//! The handler runs on its own stack and ends the faulting fiber; the worker's scheduler reports the failure. Signals
+//! raised elsewhere are left to the previous handler.
 
 use crate::errors::CudaError;
 use crate::exec::fiber::{End, GUARD_BYTES};
@@ -25,7 +25,7 @@ pub struct SignalRecord {
     pub address: u64,
     pub is_write: bool,
     /// `false` for a non-canonical address, which the processor does not report.
-    pub knows_address: bool,
+    pub has_address: bool,
 }
 
 pub const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
@@ -67,7 +67,7 @@ pub fn give_alternate_stack() -> std::io::Result<()> {
         ss_size: mapping.bytes(),
     };
     std::mem::forget(mapping);
-    // SAFETY: the memory stays mapped as long as the program runs.
+    // SAFETY: the memory stays mapped until the program ends.
     match unsafe { libc::sigaltstack(&stack, null_mut()) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
@@ -82,13 +82,13 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     let stack_pointer = registers[libc::REG_RSP as usize] as usize;
     let fiber = in_kernel.and_then(|worker| {
         let trap = worker.trap.get()?;
-        // An overflowing frame may reach below the guard.
+        // An overflowing frame can extend below the guard.
         let is_inside = trap.stack_ptr_in_bounds(stack_pointer)
             || trap.stack_ptr_in_bounds(stack_pointer + GUARD_BYTES);
         is_inside.then_some((worker, trap))
     });
     let Some((worker, trap)) = fiber else {
-        return take_previous_action(signal);
+        return restore_previous_action(signal);
     };
     worker.place.set(Place::Runtime);
     let record = SignalRecord {
@@ -96,14 +96,14 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
         // SAFETY: all handled signals carry an address.
         address: unsafe { info.si_addr() } as u64,
         is_write: registers[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0,
-        knows_address: info.si_code != SI_KERNEL,
+        has_address: info.si_code != SI_KERNEL,
     };
-    if passes_on_a_gpu(worker, record) {
+    if permits_access(worker, record) {
         worker.place.set(Place::Kernel);
         return;
     }
     worker.signal.set(Some(record));
-    // SAFETY: the interrupted code is the fiber of this trap handler, inside a kernel, which holds nothing that needs to be dropped.
+    // SAFETY: the interrupted code is this trap handler's fiber, in a kernel, which owns nothing that must be dropped.
     let resume = unsafe { trap.setup_trap_handler(|| End::Fault) };
     registers[libc::REG_RIP as usize] = resume.rip as i64;
     registers[libc::REG_RSP as usize] = resume.rsp as i64;
@@ -113,23 +113,23 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     registers[libc::REG_EFL as usize] &= !DIRECTION_FLAG;
 }
 
-/// Permits an access just past the end of an allocation, with a warning. The kernel holds no lock of the runtime.
-fn passes_on_a_gpu(worker: &Worker, record: SignalRecord) -> bool {
-    let passes = record.signal == libc::SIGSEGV
-        && record.knows_address
+/// Permits, with a warning, an access just past the end of an allocation. The kernel holds no lock of the runtime.
+fn permits_access(worker: &Worker, record: SignalRecord) -> bool {
+    let is_permitted = record.signal == libc::SIGSEGV
+        && record.has_address
         && crate::memory::open_tail(record.address);
-    if passes {
+    if is_permitted {
         let text = failure_of(worker, record, None).text;
         session().warning(format_args!("{text}; a GPU allows this"));
     }
-    passes
+    is_permitted
 }
 
 /// Restores the previous action for a signal that a kernel did not raise; the faulting instruction then runs again.
-fn take_previous_action(signal: c_int) {
+fn restore_previous_action(signal: c_int) {
     let index = SIGNALS.iter().position(|&other| other == signal);
     if let Some(action) = index.and_then(|index| PREVIOUS.get()?.get(index)) {
-        // SAFETY: the action was in force before.
+        // SAFETY: this action was in effect before `install_handlers`.
         unsafe { libc::sigaction(signal, action, null_mut()) };
     }
 }
@@ -142,7 +142,7 @@ pub fn reset_floating_point() {
 }
 
 pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<LogEntry>) -> Failure {
-    let (address, knows_address) = (record.address, record.knows_address);
+    let (address, has_address) = (record.address, record.has_address);
     match record.signal {
         libc::SIGFPE => worker.describe(
             CudaError::LAUNCH_FAILURE,
@@ -151,24 +151,24 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
         libc::SIGILL => worker.describe(CudaError::LAUNCH_FAILURE, "illegal instruction; was the program built for another processor?"),
         _ => {
             let floor = worker.stack_floor.get();
-            if knows_address && (floor.saturating_sub(GUARD_BYTES as u64)..floor).contains(&address) {
+            if has_address && (floor.saturating_sub(GUARD_BYTES as u64)..floor).contains(&address) {
                 let text = format_args!("the thread's stack overflowed; {CPU_STACK_KIB} sets its size (default 256)");
                 return worker.describe(CudaError::ILLEGAL_ADDRESS, text);
             }
             let site = last_access
                 .filter(|entry| {
                     let width = (entry.width_and_site >> 32).max(1);
-                    if knows_address { address.wrapping_sub(entry.address) < width } else { !is_canonical(entry.address) }
+                    if has_address { address.wrapping_sub(entry.address) < width } else { !is_canonical(entry.address) }
                 })
                 .map(|entry| (entry.address, describe_site(SiteId(entry.width_and_site as u32))));
             let (address, site) = match site {
                 Some((logged, site)) => (Some(logged), format!(" ({site})")),
-                None => (knows_address.then_some(address), String::new()),
+                None => (has_address.then_some(address), String::new()),
             };
             let Some(address) = address else {
-                return worker.describe(CudaError::ILLEGAL_ADDRESS, "out-of-bounds access: it used an address that cannot exist");
+                return worker.describe(CudaError::ILLEGAL_ADDRESS, "out-of-bounds access to an address that cannot exist");
             };
-            let verb = match (knows_address, record.is_write) {
+            let verb = match (has_address, record.is_write) {
                 (false, _) => "used",
                 (true, true) => "wrote to",
                 (true, false) => "read from",

@@ -12,16 +12,16 @@ pub const DEFAULT_STACK_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// The thread waits for what its state in the CTA specifies.
+    /// The thread waits for the event that its state in the CTA specifies.
     Waiting,
     /// The thread polls in a loop, so other warps run first.
     Yielded,
-    /// A warp whose threads run in a loop has reached its end or a barrier.
+    /// The loop over a warp's threads has reached a barrier or the end of the kernel.
     WarpDone,
     LogFull,
     /// The CUDA thread has ended in the middle of a function.
     Exit,
-    /// The kernel failed with the worker's `failure`.
+    /// The kernel failed; the worker's `failure` describes the cause.
     Failed,
 }
 
@@ -41,14 +41,14 @@ pub type Fiber = Coroutine<(), Pause, End, FiberStack>;
 pub struct FiberStack {
     /// Shared by the stacks of a slab.
     _mapping: Arc<Mapping>,
-    /// Lowest address (of the guard), and one past the highest.
+    /// Lowest address (including the guard), and one past the highest.
     ends: (usize, usize),
-    /// Bytes at the top left unused, so that the hot ends of many stacks do not share the same cache sets.
+    /// Number of unused bytes at the top, so that the hot ends of many stacks do not share the same cache sets.
     colour_bytes: usize,
 }
 
-// SAFETY: the guard, where there is one, is mapped without access and belongs to the mapping; the usable part is at least 16 pages; base and limit are
-// multiples of 64.
+// SAFETY: the guard, if there is one, is inaccessible and belongs to the mapping; the usable part is at least 16 pages;
+// base and limit are multiples of 64.
 unsafe impl Stack for FiberStack {
     fn base(&self) -> StackPointer {
         StackPointer::new(self.ends.1 - self.colour_bytes).unwrap_or(StackPointer::MIN)
@@ -79,9 +79,10 @@ impl FiberStack {
 #[derive(Debug)]
 pub struct StackPool {
     free: Vec<FiberStack>,
-    made: usize,
+    created: usize,
     stack_bytes: usize,
-    /// Number of stacks allocated together; if more than one, without guards, since the number of mappings is limited.
+    /// Number of stacks allocated together. If more than one, they have no guards, since the number of mappings is
+    /// limited.
     pub slab: usize,
 }
 
@@ -90,14 +91,14 @@ impl StackPool {
     pub fn new(stack_bytes: usize) -> Self {
         StackPool {
             free: Vec::new(),
-            made: 0,
+            created: 0,
             stack_bytes: stack_bytes.max(64 << 10).next_multiple_of(PAGE_BYTES),
             slab: 1,
         }
     }
 
-    /// Sets the minimum size of stacks, none of which may be in use.
-    pub fn set_least_bytes(&mut self, bytes: usize) {
+    /// Raises the minimum stack size; no stack may be in use.
+    pub fn set_min_bytes(&mut self, bytes: usize) {
         if bytes > self.stack_bytes {
             self.free.clear();
             self.stack_bytes = bytes.next_multiple_of(PAGE_BYTES);
@@ -113,7 +114,7 @@ impl StackPool {
             let stack = FiberStack::part(mapping.clone(), ends, number);
             self.free.push(stack);
         }
-        self.made += self.slab;
+        self.created += self.slab;
         Ok(())
     }
 
@@ -124,14 +125,14 @@ impl StackPool {
         if let Some(stack) = self.free.pop() {
             return Ok(stack);
         }
-        self.made += 1;
-        FiberStack::new(self.stack_bytes, self.made)
+        self.created += 1;
+        FiberStack::new(self.stack_bytes, self.created)
     }
 
     /// Reclaims the stack of a fiber, wherever it stopped.
     ///
     /// # Safety
-    /// Nothing on the fiber's stack may need to be dropped.
+    /// The fiber's stack must not contain anything that needs to be dropped.
     pub unsafe fn reclaim(&mut self, mut fiber: Fiber) {
         if !fiber.done() {
             // SAFETY: this function's contract requires that nothing on the stack needs to be dropped.
@@ -142,15 +143,15 @@ impl StackPool {
 }
 
 /// Returns whether each of `stacks` stacks can have its own mapping and guard.
-pub fn may_have_guards(stacks: usize, most_mappings: usize) -> bool {
-    stacks <= most_mappings / 8
+pub fn can_have_guards(stacks: usize, max_mappings: usize) -> bool {
+    stacks <= max_mappings / 8
 }
 
-/// Returns how many of `workers` may run CTAs of `threads_per_cta` fibers at once. Their stacks take at most a quarter of the process's
-/// memory mappings; the rest is for the program and for stacks of earlier launches.
-pub fn workers_for(workers: usize, threads_per_cta: usize, most_mappings: usize) -> usize {
-    // A stack takes two mappings: itself and its guard.
-    (most_mappings / 4 / (2 * threads_per_cta.max(1))).clamp(1, workers.max(1))
+/// Returns how many of `workers` may run CTAs of `threads_per_cta` fibers concurrently. Their stacks use at most a
+/// quarter of the process's memory mappings; the rest is for the program and for stacks of earlier launches.
+pub fn workers_for(workers: usize, threads_per_cta: usize, max_mappings: usize) -> usize {
+    // A stack needs two mappings: one for itself and one for its guard.
+    (max_mappings / 4 / (2 * threads_per_cta.max(1))).clamp(1, workers.max(1))
 }
 
 #[cfg(test)]

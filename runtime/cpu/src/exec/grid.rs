@@ -1,14 +1,15 @@
-//! Cooperative launches: all CTAs run at the same time, each on its own worker, and wait for each other at the grid's barrier.
+//! Cooperative launches: all CTAs run at the same time, each on its own worker, and wait for each other at the grid's
+//! barrier.
 //!
-//! CUDA's headers implement the barrier (`grid.sync()`): each CTA adds to a word, and polls it until its highest bit has changed.
-//! This module provides the word, and lets workers sleep between polls.
+//! CUDA's headers implement the barrier (`grid.sync()`): each CTA adds to a word, and polls it until its highest bit
+//! has changed. This module provides the word, and lets workers sleep between polls.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Limits sleep between polls, since CTAs may also wait for something else.
-const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+/// Maximum sleep between polls, since CTAs may also be waiting for something else.
+const MAX_SLEEP: Duration = Duration::from_millis(2);
 
 /// `grid_workspace` in CUDA's `cooperative_groups/details/driver_abi.h`.
 #[repr(C)]
@@ -37,7 +38,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Returns the workspace's first byte, and one past its last.
+    /// Returns the addresses of the workspace's first byte and one past its last.
     pub fn range(&self) -> (u64, u64) {
         let first = (&raw const *self.workspace) as u64;
         (first, first + u64::from(self.workspace.bytes))
@@ -56,17 +57,17 @@ impl Grid {
         true
     }
 
-    /// Sleeps until the barrier opens, or for [`LONGEST_SLEEP`].
+    /// Sleeps until the barrier opens, or for [`MAX_SLEEP`].
     pub fn wait(&self) {
         if self.announce() {
             return;
         }
         let mut sleepers = self.sleepers.lock();
-        // Read under the lock, so that no announcement comes in between.
+        // Check again under the lock, so that no announcement is missed.
         if self.workspace.barrier.load(Ordering::Acquire) >> 31
             == self.phase.load(Ordering::Relaxed)
         {
-            self.changed.wait_for(&mut sleepers, LONGEST_SLEEP);
+            self.changed.wait_for(&mut sleepers, MAX_SLEEP);
         }
     }
 }

@@ -16,7 +16,7 @@ use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::in_situ::Running;
 use superstep_trace::{Probe, Recorded};
 
-/// CTAs that run on a large GPU at the same time: 16 per multiprocessor.
+/// Number of CTAs that a large GPU runs at the same time: 16 per multiprocessor.
 const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,8 @@ pub struct Job {
     /// Aggregates of the accesses; `None` if they are recorded instead.
     pub running: Option<Running>,
     pub probed: Option<Box<Probed>>,
-    /// Whether the module's probe has handlers that run once per warp. All kernels of the module then log, even without probe points.
+    /// Whether the module's probe has handlers that run once per warp. All kernels of the module then log, even without
+    /// probe points.
     pub probe_logs: bool,
     pub grid_barrier: Option<Grid>,
     pub ctas: u64,
@@ -57,7 +58,7 @@ pub struct Job {
     pub accesses: AtomicU64,
     /// Counts by site, in the order of the kernel's sites.
     pub counts: Mutex<Vec<u64>>,
-    /// The CTAs' requests; those of each CTA are in order.
+    /// The CTAs' requests, in order within each CTA.
     pub children: Mutex<Vec<Child>>,
 }
 
@@ -71,8 +72,8 @@ impl Job {
         workers: usize,
     ) -> Self {
         let ctas: u64 = active.launch.grid.iter().map(|&n| u64::from(n)).product();
-        // Small enough that all workers end at about the same time, large enough that the counter is not a bottleneck. 1 if
-        // all CTAs might run on a GPU at the same time and wait for each other.
+        // Small enough that all workers finish at about the same time, large enough that the counter is not a
+        // bottleneck. 1 if all CTAs might run on a GPU at the same time and wait for each other.
         let batch = if ctas <= RESIDENT_CTAS && !kernel.forgets_threads {
             1
         } else {
@@ -112,7 +113,7 @@ impl Job {
         self.kernel.probe == Probe::Trace || self.probe_logs
     }
 
-    /// Returns whether the accesses or counts of a CTA are kept.
+    /// Returns whether the accesses or counts of a CTA are recorded.
     pub fn keeps(&self, cta: u64) -> bool {
         match self.active.recorded {
             Recorded::All => true,
@@ -159,7 +160,7 @@ impl Job {
         self.active.launch.cta_coordinates(cta as u32)
     }
 
-    /// Stops the launch; keeps the first failure.
+    /// Stops the launch; if several workers fail, keeps the first failure.
     pub fn fail(&self, failure: Failure) {
         self.failure.lock().get_or_insert(failure);
         self.stopped.store(true, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use crate::record::probed::Probed;
 use crate::registry::{self, Kernel};
 use crate::runtime::{session, unsupported};
 use crate::streams::graphs;
-use crate::streams::{as_given_to, stream_id};
+use crate::streams::{resolve_stream, stream_id};
 use cudarc::runtime::sys::{cudaLaunchConfig_t, dim3};
 use parking_lot::ReentrantMutex;
 use std::cell::RefCell;
@@ -43,7 +43,7 @@ static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
 /// Held from when a launch is numbered until it ends. Reentrant, since a probe's observer may launch kernels.
 static IN_ORDER: ReentrantMutex<()> = ReentrantMutex::new(());
 
-/// `__cudaPushCallConfiguration`: keeps the configuration in `<<<…>>>` for the kernel's stub.
+/// `__cudaPushCallConfiguration`: saves the configuration in `<<<…>>>` for the kernel's stub.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaPushCallConfiguration(
     grid: dim3,
@@ -91,13 +91,13 @@ pub fn check(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
     }
     if grid.map(u128::from).iter().product::<u128>() > u128::from(u32::MAX) {
         let name = &kernel.display_name;
-        session().warning(format_args!("kernel {name}: a grid of {grid:?} has more than 2^32 - 1 CTAs, the most that a capture can number"));
+        session().warning(format_args!("kernel {name}: a grid of {grid:?} has more than 2^32 - 1 CTAs, the maximum that a capture supports"));
         return Err(CudaError::INVALID_CONFIGURATION);
     }
-    if block.iter().product::<u32>() > kernel.most_threads {
+    if block.iter().product::<u32>() > kernel.max_threads {
         return Err(CudaError::INVALID_VALUE);
     }
-    if request.shared_bytes as u64 > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
+    if request.shared_bytes as u64 > kernel.max_dynamic_shared_bytes.load(Ordering::Relaxed) {
         return Err(match request.is_cooperative {
             true => CudaError::COOPERATIVE_LAUNCH_TOO_LARGE,
             false => CudaError::INVALID_VALUE,
@@ -121,14 +121,14 @@ pub struct LaunchRequest {
 fn check_residency(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
     let threads = extents(request.block).iter().product::<u32>() as c_int;
     let resident = occupancy(kernel, threads, request.shared_bytes)?;
-    let most = u64::from(MULTIPROCESSORS) * resident as u64;
+    let max_ctas = u64::from(MULTIPROCESSORS) * resident as u64;
     let ctas: u64 = extents(request.grid).map(u64::from).iter().product();
-    if ctas <= most {
+    if ctas <= max_ctas {
         return Ok(());
     }
     let name = &kernel.display_name;
     session().warning(format_args!(
-        "kernel {name}: a cooperative launch of {ctas} CTAs failed: only {most} fit on the device"
+        "kernel {name}: a cooperative launch of {ctas} CTAs failed: only {max_ctas} fit on the device"
     ));
     Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE)
 }
@@ -149,7 +149,7 @@ pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
     ))
 }
 
-fn no_clusters(kernel: &Kernel) -> ! {
+fn reject_clusters(kernel: &Kernel) -> ! {
     unsupported(format_args!(
         "the kernel {} runs in clusters of CTAs, which the CPU backend does not support; run this program with --backend cuda",
         kernel.display_name
@@ -186,7 +186,7 @@ fn run(
     parent: Option<u64>,
 ) -> Result<Vec<Child>, CudaError> {
     if kernel.in_clusters {
-        no_clusters(kernel);
+        reject_clusters(kernel);
     }
     let geometry = Geometry {
         grid: extents(request.grid),
@@ -209,7 +209,8 @@ fn run(
         Probe::Defined => Probed::new(&kernel.name, &active, workers),
         _ => Ok(None),
     };
-    // A launch without the probe runs the kernel's native copy, or else drops the probe's results.
+    // A launch without the probe runs the kernel's native copy if there is one; otherwise, it drops the probe's
+    // results.
     let native = match &probed {
         Ok(Some(probed)) if !probed.is_wanted => registry::native(kernel),
         _ => None,
@@ -268,7 +269,7 @@ fn run(
     Ok(std::mem::take(&mut job.children.lock()))
 }
 
-/// Runs a kernel's request; returns the requests that follow from it.
+/// Runs a kernel's request; returns any requests that result from it.
 fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
     let mut children = Vec::new();
     match work {
@@ -279,7 +280,7 @@ fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
         Work::Copy(rows) => copy_rows("a copy by a kernel", rows, KIND_DEFAULT, stream)?,
         Work::Fill(address, value, bytes) => fill_bytes(address, value, bytes, stream)?,
     }
-    // No child follows a failed kernel.
+    // Children of a failed kernel do not run.
     check_sticky()?;
     Ok(children)
 }
@@ -313,7 +314,7 @@ fn launch_configured(
         let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
         match attribute.id {
             ATTRIBUTE_COOPERATIVE => is_cooperative = attribute.value[0] != 0,
-            ATTRIBUTE_CLUSTER if !is_one_cta => no_clusters(&*registry::kernel(function)?),
+            ATTRIBUTE_CLUSTER if !is_one_cta => reject_clusters(&*registry::kernel(function)?),
             _ => {}
         }
     }
@@ -325,7 +326,7 @@ fn launch_configured(
         is_cooperative,
     };
     let stream = configuration.stream.cast();
-    submit(request, arguments, as_given_to(call, stream))
+    submit(request, arguments, resolve_stream(call, stream))
 }
 
 cuda! {

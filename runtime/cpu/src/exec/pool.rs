@@ -1,7 +1,7 @@
-//! The worker threads, which live as long as the program. After a launch they spin, then sleep.
+//! The worker threads, which live as long as the program. After a launch, they spin and then sleep.
 
 use crate::exec::fault;
-use crate::exec::fiber::{DEFAULT_STACK_BYTES, may_have_guards, workers_for};
+use crate::exec::fiber::{DEFAULT_STACK_BYTES, can_have_guards, workers_for};
 use crate::exec::job::Job;
 use crate::exec::scheduler::Scheduler;
 use crate::exec::threads;
@@ -21,26 +21,26 @@ const MAX_WORKERS: usize = 1024;
 /// Size of a worker thread's stack and thread-local variables, which hold static shared memory.
 const WORKER_STACK_BYTES: usize = 16 << 20;
 /// Maximum number of mappings in a process if `vm.max_map_count` is unknown.
-const DEFAULT_MOST_MAPPINGS: usize = 65530;
+const DEFAULT_MAX_MAPPINGS: usize = 65530;
 
 struct Pool {
     state: Mutex<State>,
     work: Condvar,
     done: Condvar,
     generation: AtomicU64,
-    /// The last launch whose workers have all ended.
+    /// Generation of the last launch whose workers have all finished.
     finished: AtomicU64,
     /// Serialises launches.
     launch: Mutex<()>,
     workers: usize,
     stack_bytes: usize,
-    most_mappings: usize,
+    max_mappings: usize,
 }
 
 #[derive(Default)]
 struct State {
     job: Option<Arc<Job>>,
-    /// Workers that may still join.
+    /// Number of workers that can still join the launch.
     wanted: usize,
     running: usize,
     started: usize,
@@ -63,9 +63,9 @@ fn pool() -> &'static Pool {
             workers: config.cpu_threads.map_or_else(cores, usize::from),
             stack_bytes: (config.cpu_stack_kib)
                 .map_or(DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
-            most_mappings: limit
+            max_mappings: limit
                 .and_then(|text| text.trim().parse().ok())
-                .unwrap_or(DEFAULT_MOST_MAPPINGS),
+                .unwrap_or(DEFAULT_MAX_MAPPINGS),
         }
     })
 }
@@ -78,7 +78,7 @@ pub fn worker_count() -> usize {
 pub fn slab_for(job: &Job) -> usize {
     let threads = job.threads() as usize;
     let stacks = threads.saturating_mul(job.ctas as usize);
-    match may_have_guards(stacks, pool().most_mappings) {
+    match can_have_guards(stacks, pool().max_mappings) {
         true => 1,
         false => threads,
     }
@@ -89,12 +89,12 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     let pool = pool();
     let _one_at_a_time = pool.launch.lock();
     fault::install_handlers();
-    let most = usize::try_from(job.ctas).unwrap_or(usize::MAX);
-    let mut wanted = pool.workers.min(most).max(1);
+    let ctas = usize::try_from(job.ctas).unwrap_or(usize::MAX);
+    let mut wanted = pool.workers.min(ctas).max(1);
     if job.grid_barrier.is_some() {
-        wanted = most;
+        wanted = ctas;
     } else if job.kernel.step.is_none() {
-        wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
+        wanted = workers_for(wanted, job.threads() as usize, pool.max_mappings);
     }
     let mut state = pool.state.lock();
     match pool.start_workers(&mut state, wanted) {
@@ -111,7 +111,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
 }
 
 impl Pool {
-    /// Wakes `wanted` workers, which may outnumber the cores after a cooperative launch.
+    /// Wakes `wanted` workers; a cooperative launch can want more workers than there are cores.
     fn wake(&self, wanted: usize) {
         if wanted > self.workers {
             self.work.notify_all();
@@ -181,8 +181,9 @@ impl Pool {
         }
     }
 
-    /// Waits for the end of a launch. On a GPU, all CTAs that fit run at the same time, and programs whose CTAs wait for each
-    /// other rely on that. A launch whose CTAs seem to do so gets more workers than there are cores.
+    /// Waits for the end of a launch. On a GPU, all CTAs that fit run at the same time, and programs whose CTAs wait
+    /// for each other rely on that. If the CTAs of this launch seem to do so, adds workers, even more than there are
+    /// cores.
     fn wait(&'static self, generation: u64, job: &Job) {
         for _ in 0..SPIN_TURNS {
             if self.finished.load(Ordering::Acquire) == generation {
@@ -191,7 +192,7 @@ impl Pool {
             std::hint::spin_loop();
         }
         let mut state = self.state.lock();
-        let mut before = job.ctas_taken();
+        let mut previous = job.ctas_taken();
         while self.finished.load(Ordering::Acquire) != generation {
             if !self.done.wait_for(&mut state, STALL).timed_out() {
                 continue;
@@ -199,20 +200,20 @@ impl Pool {
             let now = job.ctas_taken();
             // A probe's memory is sized for the original number of workers.
             let may_grow = job.probed.is_none() && state.wanted == 0 && job.grid_barrier.is_none();
-            if now.is_some() && now == before && may_grow {
+            if now.is_some() && now == previous && may_grow {
                 self.double_workers(&mut state, job);
             }
-            before = now;
+            previous = now;
         }
     }
 
-    /// Doubles the number of workers, as far as the system can start threads.
+    /// Doubles the number of workers if the system can start that many threads.
     fn double_workers(&'static self, state: &mut State, job: &Job) {
-        let mut most = MAX_WORKERS;
+        let mut limit = MAX_WORKERS;
         if job.kernel.step.is_none() {
-            most = workers_for(most, job.threads() as usize, self.most_mappings);
+            limit = workers_for(limit, job.threads() as usize, self.max_mappings);
         }
-        let wanted = (2 * state.running).min(most);
+        let wanted = (2 * state.running).min(limit);
         let _ = self.start_workers(state, wanted);
         state.wanted = wanted.min(state.started).saturating_sub(state.running);
         self.work.notify_all();

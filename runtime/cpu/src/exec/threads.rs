@@ -1,8 +1,9 @@
 //! Threads that never end, and can start while another thread holds the dynamic loader's lock.
 //!
-//! A constructor of a library that `dlopen` loads may launch a kernel, and so may a destructor of one that `dlclose` unloads: the launching
-//! thread then holds that lock while it waits for the workers. The C library also takes it when a thread creates its first variable with a
-//! destructor. Workers never end, so their variables need no destructors.
+//! A constructor of a library that `dlopen` loads can launch a kernel, and so can a destructor of a library that
+//! `dlclose` unloads; the launching thread then holds that lock while it waits for the workers. The C library also
+//! acquires the lock when a thread creates its first variable with a destructor. Workers never end, so their variables
+//! need no destructors.
 
 use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
@@ -24,15 +25,15 @@ std::arch::global_asm!(
     ".type __cxa_thread_atexit_impl, @function",
     "__cxa_thread_atexit_impl:",
     "jmp {ours}",
-    ours = sym note_destructor,
+    ours = sym register_destructor,
 );
 
 /// Replaces the C library's `__cxa_thread_atexit_impl` for this library's copy of the standard library: registers the
 /// destructor of a thread-local variable.
 ///
 /// # Safety
-/// The same as for the C library's function.
-unsafe extern "C" fn note_destructor(
+/// The requirements are those of the C library's function.
+unsafe extern "C" fn register_destructor(
     destructor: Destructor,
     variable: *mut c_void,
     library: *mut c_void,
@@ -45,7 +46,7 @@ unsafe extern "C" fn note_destructor(
     if next.is_null() {
         return 0;
     }
-    // SAFETY: the C library gives the function this type, and the arguments are the caller's.
+    // SAFETY: the C library's function has this type, and the arguments are the caller's.
     unsafe { transmute::<*mut c_void, Register>(next)(destructor, variable, library) }
 }
 
@@ -59,12 +60,12 @@ pub fn start(
     let started = Box::into_raw(Box::new((name, work, argument)));
     let mut attributes = MaybeUninit::uninit();
     let mut thread = MaybeUninit::uninit();
-    // SAFETY: the attributes are initialised before they are used; `run` takes a `Started`.
+    // SAFETY: the attributes are initialised before they are used; `run` expects a `Started`.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
-        let (place, with) = (thread.as_mut_ptr(), attributes.as_ptr());
-        let error = libc::pthread_create(place, with, run, started.cast());
+        let (handle, options) = (thread.as_mut_ptr(), attributes.as_ptr());
+        let error = libc::pthread_create(handle, options, run, started.cast());
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         error
     };
@@ -76,7 +77,7 @@ pub fn start(
     Err(Error::from_raw_os_error(error))
 }
 
-/// A thread's name, its work, and the argument of that.
+/// A thread's name, its work function, and that function's argument.
 type Started = (CString, fn(usize), usize);
 
 extern "C" fn run(started: *mut c_void) -> *mut c_void {

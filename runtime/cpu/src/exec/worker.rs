@@ -1,7 +1,7 @@
 //! A worker's state for device code: the running thread of a CTA, and the switch to the scheduler.
 //!
-//! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so they share everything here through
-//! cells; no borrow is held across a switch.
+//! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so they share everything here
+//! through cells; no borrow is held across a switch.
 
 use crate::errors::CudaError;
 use crate::exec::cta::Cta;
@@ -17,16 +17,16 @@ use superstep_abi::cpu::{Step, SuperstepThread, WARP_LANES};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// In a kernel, where a signal is a failure of the kernel.
+    /// In a kernel, where a signal means that the kernel failed.
     Kernel,
-    /// In the runtime, where a signal is a bug.
+    /// In the runtime, where a signal means a bug.
     #[default]
     Runtime,
 }
 
 #[derive(Default)]
 pub struct Worker {
-    /// Number, starting at 0, which its CTAs see as their multiprocessor.
+    /// The worker's number, starting at 0; its CTAs see it as the number of their multiprocessor.
     pub number: u32,
     job: Cell<*const Job>,
     /// The thread state of the launch's module on this worker.
@@ -55,7 +55,7 @@ pub struct Worker {
     pub warp: Cell<u32>,
     /// Log of an unrecorded CTA, which is overwritten: the first word, and one past the last.
     pub discard: Cell<Option<(*mut u64, *mut u64)>>,
-    /// `threadIdx` of each thread of a CTA of the current shape.
+    /// `threadIdx` of each thread in a CTA of the current shape.
     tids: RefCell<([u32; 3], Vec<[u32; 3]>)>,
     pub last_range: Cell<(u64, u64)>,
     /// This worker's thread-local variables, which hold static shared memory.

@@ -1,4 +1,4 @@
-//! CUDA arrays, only for copies: plain memory with a pitch. Textures are not supported.
+//! CUDA arrays, which are pitched memory and support only copies. Textures are not supported.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put, put_if_wanted};
 use crate::handles::Handles;
@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use superstep_trace::AllocationKind;
 
-/// `cudaChannelFormatDesc`: bits per component, and a kind from any CUDA version.
+/// `cudaChannelFormatDesc`: bits per component, and a kind, which can be from any CUDA version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelFormat {
@@ -72,7 +72,7 @@ fn allocate(
     put(place, ARRAYS.insert(array))
 }
 
-/// Returns the address of byte `x` of row `y` of an array, and the array's pitch.
+/// Returns the address of byte `x` in row `y` of an array, and the array's pitch.
 fn part(handle: *const c_void, x: usize, y: usize) -> Result<(u64, u64), CudaError> {
     let array = get(handle)?;
     if x as u64 > array.pitch_bytes || y >= array.extent.height.max(1) {
@@ -161,8 +161,8 @@ cuda! { in_stream Copy:
     }
 }
 
-/// Splits `bytes` bytes, starting at byte `x` of row `y`, into rows, and calls `copy` with each row's address, offset in
-/// linear memory, and size.
+/// Splits `bytes` bytes, starting at byte `x` of row `y`, into rows, and calls `copy` with each row's address, offset
+/// in linear memory, and size.
 fn in_rows(
     handle: *const c_void,
     x: usize,

@@ -1,4 +1,4 @@
-//! Copies: `cudaMemcpy` and its variants. Each is checked against its allocations, performed at once, and recorded.
+//! Copies: `cudaMemcpy` and its variants. Each is checked against its allocations, performed immediately, and recorded.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
 use crate::memory;
@@ -23,8 +23,8 @@ fn sides(kind: c_int) -> Result<(Option<bool>, Option<bool>), CudaError> {
     }
 }
 
-/// Checks one side of a copy or memset of `bytes` at `address`; returns whether it is device memory. Fails, with a warning,
-/// if it exceeds its allocation, or is not device memory but must be.
+/// Checks one side of a copy or memset of `bytes` bytes at `address`; returns whether it is device memory. Fails, with
+/// a warning, if the range exceeds its allocation, or must be device memory but is not.
 pub fn check_side(
     call: &str,
     side: &str,
@@ -82,9 +82,9 @@ impl Rows {
 
 /// Returns the size of the span of `rows` rows (at least one), each of `bytes` bytes, `pitch` apart.
 pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
-    let before = pitch.checked_mul(rows - 1);
-    before
-        .and_then(|before| before.checked_add(bytes))
+    let last_row = pitch.checked_mul(rows - 1);
+    last_row
+        .and_then(|offset| offset.checked_add(bytes))
         .ok_or(CudaError::INVALID_VALUE)
 }
 
@@ -117,7 +117,7 @@ pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaR
     for row in 0..count {
         let to = rows.to + row * rows.to_pitch;
         let from = rows.from + row * rows.from_pitch;
-        // SAFETY: device sides were checked against their allocations; the program passes valid host sides.
+        // SAFETY: device memory was checked against its allocations; the program guarantees that host memory is valid.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
         session().copy(direction, to, from, bytes, stream);
     }

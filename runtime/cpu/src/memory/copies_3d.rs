@@ -57,7 +57,7 @@ pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
         })
     };
     let slices = || (0..copy.extent.depth as u64).map(|z| slice(z).ok_or(CudaError::INVALID_VALUE));
-    // Checks all slices first, so that a box that does not fit is not partially copied.
+    // Check all slices first, so that a box that does not fit is not partially copied.
     if bytes > 0 && copy.extent.height > 0 {
         for rows in slices() {
             check_rows(call, &rows?, copy.kind)?;

@@ -1,6 +1,6 @@
-//! Device memory: each allocation ends at a guard page, and freed ranges remain inaccessible for a while, so that accesses
-//! outside allocations fault at once. A GPU's larger pages extend past the end of an allocation; that extra memory is made
-//! accessible on first access.
+//! Device memory: each allocation ends at a guard page, and freed ranges remain inaccessible for a while, so that
+//! accesses outside allocations fault immediately. A GPU's larger pages extend past the end of an allocation; that
+//! extra memory is made accessible on first access.
 
 use crate::mapping::{Mapping, PAGE_BYTES};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,9 +20,9 @@ pub struct Block {
     /// Size as requested.
     pub bytes: u64,
     pub kind: AllocationKind,
-    /// True if kernels access it as global memory, unlike `__constant__` variables.
+    /// Whether kernels access the block as global memory, unlike `__constant__` variables.
     pub is_global: bool,
-    /// Its memory; `None` if the program owns that.
+    /// The block's memory; `None` if the program owns it.
     mapping: Option<Mapping>,
 }
 
@@ -35,7 +35,7 @@ impl Block {
         address.wrapping_sub(self.address) < self.bytes
     }
 
-    /// Returns whether copies treat it as host memory.
+    /// Returns whether copies treat the block as host memory.
     pub fn is_host(&self) -> bool {
         self.kind == AllocationKind::Pinned
     }
@@ -104,8 +104,8 @@ impl Heap {
         Some(address)
     }
 
-    /// Makes accessible the memory that a GPU maps past the end of the block preceding `address`; `false` if `address`
-    /// is not in that memory.
+    /// Makes the memory that a GPU maps past the end of the block preceding `address` accessible. Returns `false` if
+    /// `address` is not in that memory.
     pub fn open_tail(&self, address: u64) -> bool {
         let Some((_, block)) = self.live.range(..=address).next_back() else {
             return false;
@@ -138,8 +138,8 @@ impl Heap {
             return false;
         };
         let overlaps = |(_, block): (&u64, &Block)| block.end() > address;
-        let before = self.live.range(..end).next_back();
-        if bytes == 0 || before.is_some_and(overlaps) {
+        let nearest = self.live.range(..end).next_back();
+        if bytes == 0 || nearest.is_some_and(overlaps) {
             return false;
         }
         let block = Block {
@@ -185,7 +185,7 @@ impl Heap {
         true
     }
 
-    /// Frees all blocks but variables; returns their addresses.
+    /// Frees all blocks except variables; returns their addresses.
     pub fn clear(&mut self) -> Vec<u64> {
         let blocks = self.live.values();
         let addresses: Vec<u64> = blocks
@@ -205,15 +205,15 @@ impl Heap {
         let below = below.next_back().map(|(_, block)| block);
         let above = above.next().map(|(_, block)| block);
         let freed = || self.freed.iter().rev().find(contains);
-        let before = above.map_or(u64::MAX, |block| block.address - address);
+        let distance = above.map_or(u64::MAX, |block| block.address - address);
         let (block, relation) = if let Some(block) = below.filter(contains) {
             (block, Relation::Inside)
         } else if let Some(block) = freed() {
             (block, Relation::Freed)
-        } else if let Some(block) = below.filter(|block| address - block.end() < before) {
+        } else if let Some(block) = below.filter(|block| address - block.end() < distance) {
             (block, Relation::After(address - block.end()))
         } else {
-            (above?, Relation::Before(before))
+            (above?, Relation::Before(distance))
         };
         Some(Location { block, relation })
     }

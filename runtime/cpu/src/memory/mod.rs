@@ -23,7 +23,7 @@ use std::sync::{Arc, LazyLock};
 use superstep_runtime_core::AllocatedBy;
 use superstep_trace::AllocationKind;
 
-/// Rows of pitched memory start at multiples of this, as on current GPUs.
+/// Alignment of the rows of pitched memory, as on current GPUs.
 const PITCH_BYTES: usize = 512;
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ struct Memory {
 
 static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
 
-/// Passes the block that contains `address` to `read`, which must not use this module.
+/// Passes the block that contains `address` to `read`, which must not call this module.
 pub fn find<T>(address: u64, read: impl FnOnce(&Block) -> T) -> Option<T> {
     MEMORY.lock().heap.find(address).map(read)
 }
@@ -61,7 +61,8 @@ pub fn is_in_tail(address: u64) -> bool {
     MEMORY.lock().heap.is_in_tail(address)
 }
 
-/// Makes accessible the memory that a GPU maps past the end of an allocation, if `address` is in it; `false` otherwise.
+/// Makes the memory that a GPU maps past the end of an allocation accessible if `address` is in it; otherwise returns
+/// `false`.
 pub fn open_tail(address: u64) -> bool {
     MEMORY.lock().heap.open_tail(address)
 }
@@ -85,7 +86,7 @@ pub fn locate(address: u64) -> String {
     )
 }
 
-/// Returns the machine's physical memory in bytes, which programs see as the device's.
+/// Returns the machine's physical memory in bytes, which programs see as the device's memory.
 pub fn total_bytes() -> u64 {
     // SAFETY: `sysconf` only returns a number.
     let query = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);

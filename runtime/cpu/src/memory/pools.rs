@@ -1,4 +1,4 @@
-//! Memory pools. Memory is returned to the system at once, so a pool only counts its allocations.
+//! Memory pools. Memory is returned to the system immediately, so a pool only counts its allocations.
 
 use crate::device::devices;
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
@@ -13,32 +13,32 @@ struct Pool {
     /// Attributes that the program set, by number.
     set: BTreeMap<c_int, u64>,
     used_bytes: u64,
-    most_used_bytes: u64,
+    max_used_bytes: u64,
 }
 
 static POOLS: Handles<Mutex<Pool>> = Handles::new();
 /// Default and current pool of each device.
-static OF_DEVICES: Mutex<BTreeMap<c_int, (usize, usize)>> = Mutex::new(BTreeMap::new());
-/// Pool and bytes of live allocations, by address.
-static TAKEN: Mutex<BTreeMap<u64, (usize, u64)>> = Mutex::new(BTreeMap::new());
+static DEVICE_POOLS: Mutex<BTreeMap<c_int, (usize, usize)>> = Mutex::new(BTreeMap::new());
+/// Pool and size in bytes of each live allocation, by address.
+static LIVE: Mutex<BTreeMap<u64, (usize, u64)>> = Mutex::new(BTreeMap::new());
 
 /// Numbers of `cudaMemPoolAttr`: three switches, the bytes that a pool retains, and its counters.
 const SWITCHES: std::ops::RangeInclusive<c_int> = 1..=3;
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED_NOW: c_int = 5;
-const RESERVED_MOST: c_int = 6;
+const RESERVED_MAX: c_int = 6;
 const USED_NOW: c_int = 7;
-const USED_MOST: c_int = 8;
+const USED_MAX: c_int = 8;
 /// `cudaMemAccessFlagsProtReadWrite`.
 const READ_AND_WRITE: c_int = 3;
 
-fn of_device(device: c_int) -> Result<(usize, usize), CudaError> {
+fn pools_of(device: c_int) -> Result<(usize, usize), CudaError> {
     devices::check(device)?;
-    let make = || {
+    let create = || {
         let pool = POOLS.insert(Mutex::default()) as usize;
         (pool, pool)
     };
-    Ok(*OF_DEVICES.lock().entry(device).or_insert_with(make))
+    Ok(*DEVICE_POOLS.lock().entry(device).or_insert_with(create))
 }
 
 /// Allocates memory from a pool, by default from the current device's.
@@ -54,20 +54,20 @@ fn allocate(
     }
     let handle = match pool {
         Some(pool) => pool,
-        None => of_device(devices::current())?.1,
+        None => pools_of(devices::current())?.1,
     };
     let pool = POOLS.get(handle as *const c_void)?;
     let address = graphs::allocate_in(stream, bytes)?;
     let mut pool = pool.lock();
     pool.used_bytes += bytes as u64;
-    pool.most_used_bytes = pool.most_used_bytes.max(pool.used_bytes);
-    TAKEN.lock().insert(address as u64, (handle, bytes as u64));
+    pool.max_used_bytes = pool.max_used_bytes.max(pool.used_bytes);
+    LIVE.lock().insert(address as u64, (handle, bytes as u64));
     put(place, address)
 }
 
 /// Records that memory, which may belong to a pool, was freed.
 pub fn freed(address: u64) {
-    let Some((pool, bytes)) = TAKEN.lock().remove(&address) else {
+    let Some((pool, bytes)) = LIVE.lock().remove(&address) else {
         return;
     };
     // The pool may have been destroyed.
@@ -79,7 +79,7 @@ pub fn freed(address: u64) {
 fn read(pool: &Pool, number: c_int) -> Result<u64, CudaError> {
     Ok(match number {
         RESERVED_NOW | USED_NOW => pool.used_bytes,
-        RESERVED_MOST | USED_MOST => pool.most_used_bytes,
+        RESERVED_MAX | USED_MAX => pool.max_used_bytes,
         RELEASE_THRESHOLD => pool.set.get(&number).copied().unwrap_or(0),
         _ if SWITCHES.contains(&number) => pool.set.get(&number).copied().unwrap_or(1),
         _ => return Err(CudaError::INVALID_VALUE),
@@ -100,7 +100,7 @@ fn set(pool: &mut Pool, number: c_int, value: *const c_void) -> CudaResult {
     };
     match number {
         // The maximum can only be reset.
-        RESERVED_MOST | USED_MOST if value == 0 => pool.most_used_bytes = pool.used_bytes,
+        RESERVED_MAX | USED_MAX if value == 0 => pool.max_used_bytes = pool.used_bytes,
         RELEASE_THRESHOLD => drop(pool.set.insert(number, value)),
         _ if SWITCHES.contains(&number) => drop(pool.set.insert(number, value)),
         _ => return Err(CudaError::INVALID_VALUE),
@@ -109,7 +109,7 @@ fn set(pool: &mut Pool, number: c_int, value: *const c_void) -> CudaResult {
 }
 
 cuda! {
-    // Streams run in order, so memory is allocated at once.
+    // Streams run in order, so memory is allocated immediately.
     fn [cudaMallocAsync cudaMallocAsync_ptsz](place: *mut *mut c_void, bytes: usize, stream: *mut c_void) {
         allocate(place, bytes, None, stream)
     }
@@ -128,30 +128,30 @@ cuda! {
     }
 
     fn [cudaMemPoolDestroy](pool: usize) {
-        let mut of_devices = OF_DEVICES.lock();
-        if of_devices.values().any(|(default, _)| *default == pool) {
+        let mut pools = DEVICE_POOLS.lock();
+        if pools.values().any(|(default, _)| *default == pool) {
             return Err(CudaError::INVALID_VALUE);
         }
-        for (default, used) in of_devices.values_mut() {
-            if *used == pool {
-                *used = *default;
+        for (default, current) in pools.values_mut() {
+            if *current == pool {
+                *current = *default;
             }
         }
         POOLS.remove(pool as *const c_void).map(drop)
     }
 
     fn [cudaDeviceGetDefaultMemPool](place: *mut usize, device: c_int) {
-        put(place, of_device(device)?.0)
+        put(place, pools_of(device)?.0)
     }
 
     fn [cudaDeviceGetMemPool](place: *mut usize, device: c_int) {
-        put(place, of_device(device)?.1)
+        put(place, pools_of(device)?.1)
     }
 
     fn [cudaDeviceSetMemPool](device: c_int, pool: usize) {
-        let (default, _) = of_device(device)?;
+        let (default, _) = pools_of(device)?;
         POOLS.get(pool as *const c_void)?;
-        OF_DEVICES.lock().insert(device, (default, pool));
+        DEVICE_POOLS.lock().insert(device, (default, pool));
         Ok(())
     }
 

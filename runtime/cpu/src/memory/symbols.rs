@@ -27,8 +27,8 @@ pub fn symbol_part(
         Some(end) if end <= symbol.bytes => Ok((symbol.address + offset as u64) as *mut c_void),
         _ => {
             let text = format!(
-                "a copy of {bytes} bytes at offset {offset} does not fit in variable {} of {} bytes",
-                symbol.name, symbol.bytes
+                "a copy of {bytes} bytes at offset {offset} does not fit into the {}-byte variable {}",
+                symbol.bytes, symbol.name
             );
             session().warning(text);
             Err(CudaError::INVALID_VALUE)

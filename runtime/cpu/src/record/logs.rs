@@ -1,7 +1,7 @@
 //! Memory for the log entries of a worker's threads.
 //!
-//! A loop runs its threads one after the other, so the logs of a warp's lanes are consecutive in one buffer
-//! ([`WarpLog`]). Fibers of a CTA alternate, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
+//! A loop runs its threads in turn, so the logs of a warp's lanes are consecutive in one buffer ([`WarpLog`]). Fibers
+//! of a CTA alternate, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
 
 use crate::mapping::Mapping;
 use crate::record::merge::{LANES, LogEntry};
@@ -10,8 +10,8 @@ use std::io::Error;
 const ENTRY_BYTES: usize = size_of::<LogEntry>();
 /// Maximum number of entries per thread before its warp is merged.
 pub const MAX_THREAD_ENTRIES: usize = 1 << 20;
-/// Entries in a worker's buffer, which uses memory only as it fills. When it is full, lanes are grouped only with those that
-/// have progressed equally far.
+/// Number of entries in a worker's buffer, which uses memory only as it fills. When the buffer is full, lanes are
+/// grouped only with lanes that have made equal progress.
 const BUFFER_ENTRIES: usize = 32 << 20;
 /// Number of entries in a thread's first segment for a new kernel.
 const FIRST_SEGMENT_ENTRIES: usize = 32;
@@ -38,12 +38,13 @@ impl Buffer {
     fn entries(&self, first: usize, last: usize) -> &[LogEntry] {
         let last = last.min(self.0.bytes() / ENTRY_BYTES);
         let first = first.min(last);
-        // SAFETY: the range is inside the mapping, entries are plain data, and the threads that write are fibers of the calling scheduler.
+        // SAFETY: the range is inside the mapping, entries are plain data, and only the calling scheduler's fibers
+        // write.
         unsafe { std::slice::from_raw_parts(self.at(first).cast(), last - first) }
     }
 }
 
-/// Log of a warp whose lanes run one after the other. Loops store where each lane's entries start.
+/// Log of a warp whose lanes run in turn. Loops store where each lane's entries start.
 #[derive(Debug)]
 pub struct WarpLog {
     buffer: Buffer,
@@ -61,7 +62,7 @@ impl WarpLog {
 
     pub fn begin(&mut self, lane: usize, cursor: *mut u64) {
         let starts = self.starts.base().cast::<*mut u64>();
-        // SAFETY: the mapping holds this many pointers.
+        // SAFETY: the mapping has room for a pointer per lane.
         unsafe { starts.add(lane % LANES).write(cursor) };
     }
 
@@ -74,7 +75,7 @@ impl WarpLog {
     pub fn open(&mut self, lane: Option<usize>) -> (*mut u64, *mut u64) {
         let first = self.buffer.at(0);
         let starts = self.starts.base().cast::<*mut u64>();
-        // SAFETY: the mapping holds this many pointers, and no loop runs now.
+        // SAFETY: the mapping has room for a pointer per lane, and no loop is running.
         unsafe { starts.write_bytes(0, LANES) };
         if let Some(lane) = lane {
             self.begin(lane, first);
@@ -87,7 +88,7 @@ impl WarpLog {
         let mut lanes: [&[LogEntry]; LANES] = [&[]; LANES];
         let mut end = self.buffer.index_of(cursor);
         for (lane, entries) in lanes.iter_mut().enumerate().rev() {
-            // SAFETY: the mapping holds this many pointers, and no loop runs now.
+            // SAFETY: the mapping has room for a pointer per lane, and no loop is running.
             let start = unsafe { self.starts.base().cast::<*mut u64>().add(lane).read() };
             if !start.is_null() {
                 let first = self.buffer.index_of(start).min(end);
@@ -132,8 +133,8 @@ impl CtaLogs {
 
     /// Starts a CTA with `threads` empty logs.
     pub fn reset(&mut self, threads: usize) {
-        let most = BUFFER_ENTRIES / threads.max(1);
-        let capacity = self.first_capacity.min(most).max(1);
+        let max_capacity = BUFFER_ENTRIES / threads.max(1);
+        let capacity = self.first_capacity.min(max_capacity).max(1);
         self.first_capacity = capacity;
         self.segments.clear();
         self.segments.extend((0..threads).map(|thread| Segment {

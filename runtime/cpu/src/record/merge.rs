@@ -1,8 +1,8 @@
 //! Forms access groups from the logs of a warp's lanes: "smallest site first".
 //!
-//! Each lane has a cursor into its log. All lanes whose next entry has the smallest site of all, and the same width, form
-//! one group and advance. Sites are numbered in code order, so for structured control flow, the hardware groups lanes in the
-//! same way. The order of each thread's accesses is always preserved.
+//! Each lane has a cursor into its log. All lanes whose next entry has the smallest site, and the same width, form one
+//! group and advance. Sites are numbered in code order, so for structured control flow, groups match those of the
+//! hardware. The order of each thread's accesses is always preserved.
 
 use superstep_trace::{AccessGroup, SiteId};
 
@@ -35,31 +35,31 @@ pub fn merge_warp(
     group: &mut AccessGroup,
     mut sink: impl FnMut(&AccessGroup),
 ) {
-    let mut rests = *lanes;
+    let mut remaining = *lanes;
     let mut live: Vec<usize> = Vec::with_capacity(LANES);
-    live.extend((0..LANES).filter(|&lane| !rests[lane].is_empty()));
+    live.extend((0..LANES).filter(|&lane| !remaining[lane].is_empty()));
     while !live.is_empty() {
         // Fast path while all lanes agree.
         let common = live
             .iter()
-            .map(|&lane| rests[lane].len())
+            .map(|&lane| remaining[lane].len())
             .min()
             .unwrap_or(0);
-        let together = merge_uniform(&rests, &live, common, group, &mut sink);
+        let merged = merge_uniform(&remaining, &live, common, group, &mut sink);
         for &lane in &live {
-            rests[lane] = &rests[lane][together..];
+            remaining[lane] = &remaining[lane][merged..];
         }
-        live.retain(|&lane| !rests[lane].is_empty());
-        if together < common {
-            merge_step(&mut rests, &live, group, &mut sink);
-            live.retain(|&lane| !rests[lane].is_empty());
+        live.retain(|&lane| !remaining[lane].is_empty());
+        if merged < common {
+            merge_step(&mut remaining, &live, group, &mut sink);
+            live.retain(|&lane| !remaining[lane].is_empty());
         }
     }
 }
 
-/// Emits groups of all live lanes as long as their entries agree, at most `common`; returns how many.
+/// Emits groups of all live lanes while their entries agree, at most `common` groups; returns their number.
 fn merge_uniform(
-    rests: &[&[LogEntry]; LANES],
+    remaining: &[&[LogEntry]; LANES],
     live: &[usize],
     common: usize,
     group: &mut AccessGroup,
@@ -67,7 +67,7 @@ fn merge_uniform(
 ) -> usize {
     let mut logs: [&[LogEntry]; LANES] = [&[]; LANES];
     for (log, &lane) in logs.iter_mut().zip(live) {
-        *log = &rests[lane][..common];
+        *log = &remaining[lane][..common];
     }
     let logs = &logs[..live.len()];
     group.mask = live.iter().fold(0, |mask, &lane| mask | 1 << lane);
@@ -89,16 +89,16 @@ fn merge_uniform(
     common
 }
 
-/// Emits one group, for the smallest site among the live lanes, none of which is empty.
+/// Emits one group, for the smallest site among the live lanes, all of which have entries left.
 fn merge_step(
-    rests: &mut [&[LogEntry]; LANES],
+    remaining: &mut [&[LogEntry]; LANES],
     live: &[usize],
     group: &mut AccessGroup,
     sink: &mut impl FnMut(&AccessGroup),
 ) {
     let Some(smallest) = live
         .iter()
-        .filter_map(|&lane| rests[lane].first())
+        .filter_map(|&lane| remaining[lane].first())
         .map(|entry| entry.key())
         .min()
     else {
@@ -107,13 +107,13 @@ fn merge_step(
     group.mask = 0;
     let mut count = 0;
     for &lane in live {
-        if let Some((entry, rest)) = rests[lane].split_first()
+        if let Some((entry, rest)) = remaining[lane].split_first()
             && entry.key() == smallest
         {
             group.mask |= 1 << lane;
             group.addresses[count] = entry.address;
             count += 1;
-            rests[lane] = rest;
+            remaining[lane] = rest;
         }
     }
     group.site = SiteId((smallest >> 32) as u32);

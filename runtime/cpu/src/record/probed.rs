@@ -1,7 +1,7 @@
 //! Launches of kernels with a user-defined probe: their memory, and the calls to the handler for the lanes of a warp.
 //!
-//! Lanes do not run together on the CPU. Warp-level probe points are logged like accesses, and merging the logs (`runs.rs`)
-//! groups the lanes.
+//! On the CPU, lanes do not run in lockstep. Warp-level probe points are logged like accesses, and merging the logs
+//! (`runs.rs`) groups the lanes.
 
 use crate::exec::job::Job;
 use crate::record::merge::{LANES, LogEntry};
@@ -48,7 +48,7 @@ pub extern "C" fn __superstep_register_probe_group(module: u32, handler: Option<
 pub struct Probed {
     module: Arc<ModuleTable>,
     layout: Layout,
-    /// Written by device code through the addresses in `context`, read after the launch.
+    /// Written by device code through the addresses in `context`, and read after the launch.
     fields: Vec<u64>,
     tables: Vec<u64>,
     parameters: Vec<u64>,
@@ -105,7 +105,7 @@ impl Probed {
         if !self.is_wanted {
             return;
         }
-        // SAFETY: the bytes are those of the words, and the launch is over.
+        // SAFETY: the slice covers exactly the words' bytes, and the launch is over.
         let bytes = unsafe {
             std::slice::from_raw_parts(self.fields.as_ptr().cast::<u8>(), self.fields.len() * 8)
         };
@@ -125,13 +125,13 @@ pub struct Handling {
     handler: Option<GroupHandler>,
     /// A group for each site of the module, with its constant fields.
     groups: Vec<Group>,
-    /// Values that each site passes, and how many sites are logged with it.
+    /// For each site, the values that it passes and the number of sites that are logged with it.
     needs: Vec<Needs>,
-    /// True if a site passes the combined bits of values.
+    /// Whether any site passes the combined bits of its values.
     bits: bool,
 }
 
-// SAFETY: the pointers in the groups are the launch's, and only the worker that runs it uses them.
+// SAFETY: the pointers in the groups belong to the launch, and only the worker that runs it uses them.
 unsafe impl Send for Handling {}
 
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +167,7 @@ impl Handling {
         self.bits = self.needs.iter().any(|needs| needs.bits);
     }
 
-    /// Merges the logs of a warp's lanes, and calls the handler for each group of them.
+    /// Merges the logs of a warp's lanes, and calls the handler for each group of lanes.
     pub fn merge(&mut self, lanes: &[&[LogEntry]; LANES]) {
         let Handling {
             handler,
@@ -201,8 +201,8 @@ impl Handling {
                 for (index, (group, needs)) in groups.iter_mut().zip(needs).enumerate() {
                     group.fill(run, 1 + index, *needs, &found);
                 }
-                // SAFETY: the handler is the module's own, and reads the structures only during the call. In this launch's memory, it writes
-                // only the words of this worker or of its CTA.
+                // SAFETY: the handler belongs to the module, and reads the structures only during the call. In this
+                // launch's memory, it writes only the words of this worker or of its CTA.
                 unsafe { handler(groups.as_ptr(), groups.len() as u32) };
             },
         );
@@ -228,7 +228,7 @@ impl Group {
         }
     }
 
-    /// Sets the values that a run passes for this site, whose payloads are word `word` of the entries.
+    /// Sets the values that a run passes for this site; word `word` of each entry is the site's payload.
     fn fill(&mut self, run: &Run<'_>, word: usize, needs: Needs, found: &Bits) {
         self.active_mask = run.mask;
         if needs.bits {

@@ -1,8 +1,9 @@
-//! Forms groups of lanes from the log of a user-defined probe, smallest site first, as `merge.rs` does for traced accesses.
+//! Forms groups of lanes from the log of a user-defined probe, smallest site first, as `merge.rs` does for traced
+//! accesses.
 //!
-//! An entry is a head (width << 32 | site of the first point) and a payload for each point of a *run*: consecutive points
-//! between which no other lane can run (`instrument/src/defined/runs.rs`). Lanes that are together at the first point are
-//! together at all of them.
+//! An entry is a head (width << 32 | site of the first point) and a payload for each point of a *run*: consecutive
+//! points between which no other lane can run (`instrument/src/defined/runs.rs`). Lanes that are together at the first
+//! point are together at all of them.
 
 use crate::record::merge::{LANES, LogEntry};
 
@@ -29,10 +30,10 @@ pub fn merge_warp(
     let mut live = Lanes::of(lanes);
     let mut rows: [&[u64]; LANES] = [&[]; LANES];
     while live.count > 0 {
-        let first = live.rests[0][0];
-        let rests = &live.rests[..live.count];
+        let first = live.tails[0][0];
+        let tails = &live.tails[..live.count];
         // Fast path while all lanes agree.
-        let is_uniform = rests
+        let is_uniform = tails
             .iter()
             .fold(0, |differ, rest| differ | rest[0] ^ first)
             == 0;
@@ -40,15 +41,15 @@ pub fn merge_warp(
             true => first,
             // Orders groups by site, then by width.
             false => {
-                let heads = rests.iter().map(|rest| rest[0]);
+                let heads = tails.iter().map(|rest| rest[0]);
                 heads
                     .min_by_key(|head| head.rotate_left(32))
                     .unwrap_or(first)
             }
         };
         let words = words_of(smallest as u32);
-        let (mut mask, mut count, mut some_ended) = (0, 0, false);
-        for (rest, bit) in live.rests[..live.count].iter_mut().zip(live.bits) {
+        let (mut mask, mut count, mut any_ended) = (0, 0, false);
+        for (rest, bit) in live.tails[..live.count].iter_mut().zip(live.bits) {
             if rest[0] != smallest {
                 continue;
             }
@@ -57,14 +58,14 @@ pub fn merge_warp(
             count += 1;
             mask |= bit;
             *rest = after;
-            some_ended |= after.is_empty();
+            any_ended |= after.is_empty();
         }
         sink(&Run {
             head: smallest,
             mask,
             rows: &rows[..count],
         });
-        if some_ended {
+        if any_ended {
             live.drop_ended();
         }
     }
@@ -72,7 +73,7 @@ pub fn merge_warp(
 
 /// Lanes with entries left, lowest lane first.
 struct Lanes<'a> {
-    rests: [&'a [u64]; LANES],
+    tails: [&'a [u64]; LANES],
     bits: [u32; LANES],
     count: usize,
 }
@@ -80,7 +81,7 @@ struct Lanes<'a> {
 impl<'a> Lanes<'a> {
     fn of(lanes: &[&'a [LogEntry]; LANES]) -> Self {
         let mut live = Lanes {
-            rests: lanes.map(LogEntry::words),
+            tails: lanes.map(LogEntry::words),
             bits: std::array::from_fn(|lane| 1 << lane),
             count: LANES,
         };
@@ -89,14 +90,14 @@ impl<'a> Lanes<'a> {
     }
 
     fn drop_ended(&mut self) {
-        let mut kept = 0;
+        let mut next = 0;
         for index in 0..self.count {
-            if !self.rests[index].is_empty() {
-                (self.rests[kept], self.bits[kept]) = (self.rests[index], self.bits[index]);
-                kept += 1;
+            if !self.tails[index].is_empty() {
+                (self.tails[next], self.bits[next]) = (self.tails[index], self.bits[index]);
+                next += 1;
             }
         }
-        self.count = kept;
+        self.count = next;
     }
 }
 

@@ -127,8 +127,8 @@ fn is_within(group: &AccessGroup, range: (u64, u64)) -> bool {
     low >= range.0 && high.saturating_add(u64::from(group.width_bytes)) <= range.1
 }
 
-/// Looks up each address of a group; sets `range` to the range of the last valid one. Returns the first bad byte of each bad
-/// access.
+/// Looks up each address of a group; sets `range` to the range of the last valid address. Returns the first bad byte of
+/// each bad access.
 #[cold]
 fn check(job: &Job, group: &AccessGroup, range: &mut (u64, u64)) -> Vec<u64> {
     let mut bad = Vec::new();

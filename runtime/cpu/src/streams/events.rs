@@ -14,7 +14,7 @@ const ALL_FLAGS: c_uint = 7;
 struct Event {
     has_time: bool,
     recorded: Mutex<Option<Instant>>,
-    /// The capture in which it was last recorded, and its position there.
+    /// The capture in which the event was last recorded, and its position in that capture.
     captured: Mutex<Option<Captured>>,
 }
 
@@ -58,7 +58,7 @@ pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResu
         return graphs::external(stream, handle, true).map(drop);
     }
     let captured = event.captured.lock().clone();
-    // If that capture has ended, there is nothing to wait for.
+    // If the capture has ended, there is nothing to wait for.
     if let Some(captured) = captured {
         graphs::join(stream, captured);
     }
@@ -71,7 +71,7 @@ fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
     if !start.has_time || !end.has_time {
         return Err(CudaError::INVALID_RESOURCE_HANDLE);
     }
-    // Separate statements release each lock at once, since both may be the same event.
+    // Separate statements release each lock immediately, since both handles may name the same event.
     let start = *start.recorded.lock();
     let end = *end.recorded.lock();
     match (start, end) {

@@ -26,7 +26,8 @@ static STREAMS: Handles<Stream> = Handles::new();
 
 /// Least and greatest priority of a stream, as on current GPUs.
 const PRIORITIES: (c_int, c_int) = (0, -5);
-/// `cudaStreamPerThread`: the calling host thread's default stream. 0 and `cudaStreamLegacy` (1) name the legacy default stream.
+/// `cudaStreamPerThread`: the calling host thread's default stream. 0 and `cudaStreamLegacy` (1) name the legacy
+/// default stream.
 const PER_THREAD: *mut c_void = std::ptr::without_provenance_mut(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,23 +37,23 @@ pub enum Named {
         device: c_int,
     },
     /// The default stream of one host thread.
-    Own {
+    PerThread {
         device: c_int,
         thread: u64,
     },
-    Made(usize),
+    Created(usize),
 }
 
-/// Returns the stream that `handle` names for the calling host thread. The stream need not exist.
+/// Returns the stream that `handle` names for the calling host thread. The stream does not have to exist.
 pub fn named(handle: *mut c_void) -> Named {
     let device = devices::current();
     match handle {
-        PER_THREAD => Named::Own {
+        PER_THREAD => Named::PerThread {
             device,
             thread: thread_number(),
         },
         handle if handle < PER_THREAD => Named::Legacy { device },
-        handle => Named::Made(handle as usize),
+        handle => Named::Created(handle as usize),
     }
 }
 
@@ -73,7 +74,7 @@ pub const fn default_of(function: &str) -> *mut c_void {
 }
 
 /// Returns `handle`, or the default stream of `function` for a null handle.
-pub fn as_given_to(function: &str, handle: *mut c_void) -> *mut c_void {
+pub fn resolve_stream(function: &str, handle: *mut c_void) -> *mut c_void {
     if handle.is_null() {
         default_of(function)
     } else {
@@ -83,42 +84,42 @@ pub fn as_given_to(function: &str, handle: *mut c_void) -> *mut c_void {
 
 /// Returns whether [`cuda`](crate::errors::cuda) can define `function` as an alias of a function with these parameters:
 /// variants for a per-thread stream must have a stream parameter, or no parameters at all.
-pub const fn may_be_alias(function: &str, mut parameters: &[&str]) -> bool {
-    let is_fine = !is_per_thread(function) || parameters.is_empty();
+pub const fn can_be_alias(function: &str, mut parameters: &[&str]) -> bool {
+    let is_valid = !is_per_thread(function) || parameters.is_empty();
     while let [parameter, rest @ ..] = parameters {
         if matches!(parameter.as_bytes(), b"stream") {
             return true;
         }
         parameters = rest;
     }
-    is_fine
+    is_valid
 }
 
 /// Looks up a stream's handle; `None` for a default stream.
 pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
     match named(handle) {
-        Named::Made(_) => STREAMS.get(handle).map(Some),
+        Named::Created(_) => STREAMS.get(handle).map(Some),
         _ => Ok(None),
     }
 }
 
 pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
     get(handle)?;
-    let other = |device| (device != 0).then_some(device);
+    let nonzero = |device| (device != 0).then_some(device);
     Ok(match named(handle) {
-        Named::Legacy { device } => session().default_stream(other(device), false),
-        Named::Own { device, .. } => session().default_stream(other(device), true),
-        Named::Made(handle) => session().stream_id(handle as u64),
+        Named::Legacy { device } => session().default_stream(nonzero(device), false),
+        Named::PerThread { device, .. } => session().default_stream(nonzero(device), true),
+        Named::Created(handle) => session().stream_id(handle as u64),
     })
 }
 
-/// Returns the result of `cudaStreamGetId`, which is unique in the process.
+/// Returns the result of `cudaStreamGetId`, which is unique in a process.
 fn unique_id(handle: *mut c_void) -> Result<u64, CudaError> {
-    let of_device = |device: c_int| (device as u64) << 32;
+    let device_bits = |device: c_int| (device as u64) << 32;
     Ok(match named(handle) {
-        Named::Legacy { device } => 1 << 62 | of_device(device),
-        Named::Own { device, thread } => 1 << 63 | of_device(device) | thread,
-        Named::Made(_) => u64::from(stream_id(handle)?.0),
+        Named::Legacy { device } => 1 << 62 | device_bits(device),
+        Named::PerThread { device, thread } => 1 << 63 | device_bits(device) | thread,
+        Named::Created(_) => u64::from(stream_id(handle)?.0),
     })
 }
 
@@ -201,7 +202,7 @@ cuda! {
         put_if_wanted(greatest, PRIORITIES.1)
     }
 
-    /// `cudaStreamAddCallback`: calls the function at once, since all earlier work is done.
+    /// `cudaStreamAddCallback`: calls the function immediately, since all earlier work is done.
     fn [cudaStreamAddCallback cudaStreamAddCallback_ptsz](stream: *mut c_void, callback: Callback, user_data: *mut c_void) {
         get(stream)?;
         let callback = callback.ok_or(CudaError::INVALID_VALUE)?;
@@ -211,7 +212,7 @@ cuda! {
         Ok(())
     }
 
-    /// `cudaLaunchHostFunc`: calls the function at once, since all earlier work is done.
+    /// `cudaLaunchHostFunc`: calls the function immediately, since all earlier work is done.
     fn [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: *mut c_void, fn_: cudaHostFn_t, userData: *mut c_void) {
         get(stream)?;
         check_sticky()?;

@@ -1,14 +1,14 @@
 //! Builds and runs the test program in `tests/programs`: a host program, linked with the runtime under test, that loads
 //! kernels written in C as the instrumenter would emit them, with the real support code and probe handlers.
 
-#![allow(dead_code, reason = "each test file uses a part of this")]
+#![allow(dead_code, reason = "each test file uses only part of this module")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 use superstep_trace::{Capture, Summary};
 
-/// Set to 1 in CI, so that a missing tool is a failure.
+/// Variable that CI sets to 1 so that a missing tool is an error.
 const REQUIRE: &str = "SUPERSTEP_REQUIRE_TOOLS";
 
 /// Returns the path of an LLVM 22 tool, or prints that it is missing.
@@ -135,7 +135,7 @@ fn build() -> Option<Programs> {
             format!("-I{}", device_folder().display()),
             format!("-DPROBE=\"{probe}\""),
         ];
-        let own = [
+        let module = [
             compile(&handler, &format!("probe_{probe}.o"), &[]),
             compile(
                 &sources.join("device.c"),
@@ -144,7 +144,7 @@ fn build() -> Option<Programs> {
             ),
         ];
         link(
-            &[&shared[..], &own].concat(),
+            &[&shared[..], &module].concat(),
             &["-shared"],
             &format!("{probe}.so"),
         );

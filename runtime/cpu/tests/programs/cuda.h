@@ -1,4 +1,4 @@
-/* The part of the CUDA runtime API that the test programs use, declared by hand so that the tests need no CUDA headers. */
+/* The part of the CUDA runtime API that the test programs use, declared here so that tests need no CUDA headers. */
 #ifndef TEST_CUDA_H
 #define TEST_CUDA_H
 

@@ -1,5 +1,6 @@
-/* Kernels as the instrumenter would emit them: accesses to global memory are reported to the probe handler, special registers and barriers
- * are calls, and a constructor registers a table of kernels with the runtime. PROBE is "trace" or "count". */
+/* Kernels as the instrumenter would emit them: accesses to global memory are reported to the probe handler, special
+ * registers and barriers are calls, and a constructor registers a table of kernels with the runtime. PROBE is "trace"
+ * or "count". */
 #include "thread.h"
 
 #include <stddef.h>
@@ -80,8 +81,8 @@ static void shape(uint32_t *out) {
 }
 static void shape_thunk(void **args) { shape(*(uint32_t **)args[0]); }
 
-/* Reverses each CTA's part through static shared memory, then adds the left neighbour's value through dynamic shared memory; sites 4, 5.
- * Threads numbered n and above exit before the barriers. */
+/* Reverses each CTA's part through static shared memory, then adds the left neighbour's value through dynamic shared
+ * memory; sites 4, 5. Threads numbered n and above exit before the barriers. */
 static void reverse(const int *in, int *out, int n) {
   int *dynamic = (int *)T.dynamic_shared;
   int t = (int)T.tid[0], i = (int)(T.ctaid[0] * T.ntid[0]) + t, last = (int)T.ntid[0] - 1;

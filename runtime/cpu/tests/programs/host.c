@@ -1,4 +1,4 @@
-/* Host side of the test programs: one scenario per name on the command line. */
+/* Host side of the test programs. The first argument names the scenario to run. */
 #include "cuda.h"
 
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void run_add(void) {
   OK(cudaMemcpy(da, a, sizeof a, cudaMemcpyHostToDevice));
   OK(cudaMemcpy(db, b, sizeof b, cudaMemcpyHostToDevice));
   OK(cudaMemset(dc, 0xff, sizeof c));
-  for (int turn = 0; turn < 3; turn++) {
+  for (int launch = 0; launch < 3; launch++) {
     dim3 grid, block;
     size_t shared;
     void *stream;
@@ -95,9 +95,9 @@ static void run_shape(void) {
   }
 }
 
-static void reverse_of(int threads, int n) {
-  enum { CTAS = 40, MOST = 1024 };
-  static int in[CTAS * MOST], out[CTAS * MOST];
+static void check_reverse(int threads, int n) {
+  enum { CTAS = 40, MAX_THREADS = 1024 };
+  static int in[CTAS * MAX_THREADS], out[CTAS * MAX_THREADS];
   int count = CTAS * threads, last = (n < threads ? n : threads) - 1;
   for (int i = 0; i < count; i++)
     in[i] = i * 3;
@@ -112,10 +112,10 @@ static void reverse_of(int threads, int n) {
     }
 }
 static void run_reverse(void) {
-  reverse_of(256, 256);
-  reverse_of(1024, 1024);
-  reverse_of(100, 77);
-  reverse_of(1, 1);
+  check_reverse(256, 256);
+  check_reverse(1024, 1024);
+  check_reverse(100, 77);
+  check_reverse(1, 1);
 }
 
 static void run_warp(void) {
@@ -210,8 +210,8 @@ static void run_streams(void) {
   OK(cudaEventCreate(&start));
   OK(cudaEventCreate(&end));
   OK(cudaEventRecord(start, streams[0]));
-  for (int turn = 0; turn < 4; turn++)
-    OK(LAUNCH(add, dim(1, 1, 1), dim(32, 1, 1), 0, turn == 3 ? NULL : streams[turn % 2], &d, &d, &d, &n));
+  for (int launch = 0; launch < 4; launch++)
+    OK(LAUNCH(add, dim(1, 1, 1), dim(32, 1, 1), 0, launch == 3 ? NULL : streams[launch % 2], &d, &d, &d, &n));
   OK(cudaStreamAddCallback(streams[0], count_callback, &calls, 0));
   OK(cudaEventRecord(end, streams[0]));
   OK(cudaEventElapsedTime(&milliseconds, start, end));
@@ -225,17 +225,17 @@ static double seconds(void) {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
-static void run_stencil(int width, int turns) {
+static void run_stencil(int width, int launches) {
   size_t bytes = (size_t)width * (size_t)width * 4;
   float *in = device(bytes), *out = device(bytes);
   double start = seconds();
-  for (int turn = 0; turn < turns; turn++)
+  for (int launch = 0; launch < launches; launch++)
     OK(LAUNCH(stencil, dim((unsigned)width / 16, (unsigned)width / 16, 1), dim(16, 16, 1), 0, NULL, &in, &out, &width, &width));
-  double accesses = 6.0 * (width - 2) * (width - 2) * turns;
+  double accesses = 6.0 * (width - 2) * (width - 2) * launches;
   printf("%.1f M accesses/s\n", accesses / (seconds() - start) * 1e-6);
   int n = 0;
   start = seconds();
-  for (int turn = 0; turn < 10000; turn++)
+  for (int launch = 0; launch < 10000; launch++)
     OK(LAUNCH(add, dim(2, 1, 1), dim(32, 1, 1), 0, NULL, &in, &in, &in, &n));
   printf("%.1f us per launch\n", (seconds() - start) / 10000 * 1e6);
 }

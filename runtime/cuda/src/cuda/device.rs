@@ -50,7 +50,7 @@ fn device_name(ordinal: c_int) -> String {
     let mut properties = [0u64; 1024];
     let names = [c"cudaGetDeviceProperties_v2", c"cudaGetDeviceProperties"];
     let status = names.into_iter().find_map(find_in_runtime).map(|address| {
-        // SAFETY: CUDA's headers declare both functions with this type, whatever version of the structure they fill.
+        // SAFETY: CUDA's headers declare both functions with this type, for every version of the structure.
         let get = unsafe { std::mem::transmute::<*mut c_void, Get>(address) };
         // SAFETY: the buffer is several times as large as the structure.
         unsafe { get(properties.as_mut_ptr().cast(), ordinal) }
@@ -70,8 +70,8 @@ fn device_name(ordinal: c_int) -> String {
 fn driver_version() -> Option<String> {
     let mut cuda: c_int = 0;
     // SAFETY: the pointer points to a number.
-    let known = unsafe { cuda!(cudaDriverGetVersion(&mut cuda)) }.is_success() && cuda > 0;
-    let cuda = known.then(|| format!("CUDA {}.{}", cuda / 1000, cuda % 1000 / 10));
+    let is_known = unsafe { cuda!(cudaDriverGetVersion(&mut cuda)) }.is_success() && cuda > 0;
+    let cuda = is_known.then(|| format!("CUDA {}.{}", cuda / 1000, cuda % 1000 / 10));
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let is_version = |word: &&str| word.contains('.') && word.split('.').all(is_number);
@@ -104,11 +104,11 @@ pub fn with_device<T, E: From<CudaError>>(
     ordinal: c_int,
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    let before = current_device();
+    let previous = current_device();
     set_device(ordinal)?;
-    let done = work();
-    set_device(before)?;
-    done
+    let result = work();
+    set_device(previous)?;
+    result
 }
 
 #[derive(Default)]
@@ -132,7 +132,7 @@ impl EventPool {
         Some(event)
     }
 
-    /// Takes back events that no stream uses any more.
+    /// Returns events to the pool that no stream uses any more.
     pub fn give_back(&self, events: impl IntoIterator<Item = Option<Event>>) {
         let mut pool = self.0.lock();
         for event in events.into_iter().flatten() {
@@ -151,7 +151,7 @@ impl EventPool {
 pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
     // Room for later versions of the structure.
     let mut attributes = MaybeUninit::<[cudaFuncAttributes; 8]>::zeroed();
-    // SAFETY: the structure has room for what any version of the runtime writes; the stub was registered.
+    // SAFETY: the array is large enough for the structure of any version of the runtime; the stub was registered.
     let status = unsafe {
         cuda!(cudaFuncGetAttributes(
             attributes.as_mut_ptr().cast(),
@@ -203,14 +203,14 @@ pub fn resources_of(
 
 /// Returns whether CUDA's own exit handler has run.
 pub fn is_unloading() -> bool {
-    let is_it = |status| status == Status::CUDART_UNLOADING;
-    matches!(free_and_total(), Err(CudaError::Call { status, .. }) if is_it(status))
+    let is_unloading = |status| status == Status::CUDART_UNLOADING;
+    matches!(free_and_total(), Err(CudaError::Call { status, .. }) if is_unloading(status))
 }
 
 /// Returns the address of a device variable, given its shadow on the host. Loads its module.
 pub fn symbol_address(shadow: *const c_void) -> Result<u64, Status> {
     let mut address = std::ptr::null_mut();
-    // SAFETY: the pointer points to a pointer; the runtime refuses unknown shadows.
+    // SAFETY: the pointer points to a pointer; the runtime rejects unknown shadows.
     unsafe { cuda!(cudaGetSymbolAddress(&mut address, shadow)) }.ok()?;
     Ok(address as u64)
 }

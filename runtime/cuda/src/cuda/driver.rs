@@ -1,4 +1,4 @@
-//! Modules and kernels through the driver API, which accepts the runtime's streams and its current context.
+//! Modules and kernels, accessed through the driver API, which accepts the runtime's streams and current context.
 
 use super::{CudaError, Function, Module, Status, Stream, Stub, ask, cuda, driver};
 use std::ffi::{CStr, CString, c_void};
@@ -52,11 +52,11 @@ pub fn module_of(stub: Stub) -> Result<Module, CudaError> {
     Ok(Module::from_raw(module.cast()))
 }
 
-/// Returns the address and the size in bytes of the variable `name` in a loaded module, or `None` if the module has no such
-/// variable.
+/// Returns the address and the size in bytes of the variable `name` in a loaded module, or `None` if the module has no
+/// such variable.
 pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaError> {
     let (mut address, mut bytes) = (0, 0);
-    // SAFETY: the pointers point to numbers, the name is NUL-terminated, modules stay loaded.
+    // SAFETY: the pointers point to numbers, the name is NUL-terminated, and modules stay loaded.
     let status = unsafe {
         driver!(cuModuleGetGlobal_v2(
             &mut address,
@@ -125,7 +125,7 @@ pub unsafe fn launch(
 /// Returns the start address and the size in bytes of the allocation that contains `address`.
 pub fn allocation_of(address: u64) -> Result<(u64, u64), Status> {
     let (mut start, mut bytes) = (0, 0);
-    // SAFETY: both pointers point to numbers; the driver refuses unknown addresses.
+    // SAFETY: both pointers point to numbers; the driver rejects unknown addresses.
     unsafe { driver!(cuMemGetAddressRange_v2(&mut start, &mut bytes, address)) }.ok()?;
     Ok((start, bytes as u64))
 }
@@ -135,7 +135,7 @@ pub fn name_of(handle: Stub) -> Option<String> {
     let mut name = std::ptr::null();
     // SAFETY: the pointer points to a pointer; the program launches kernels with this handle.
     let status = unsafe {
-        // The driver refuses a handle of the other kind.
+        // The driver rejects a handle of the wrong kind.
         match driver!(cuFuncGetName(&mut name, handle.raw())) {
             Status::SUCCESS => Status::SUCCESS,
             _ => driver!(cuKernelGetName(&mut name, handle.raw())),

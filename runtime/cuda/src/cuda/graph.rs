@@ -32,9 +32,9 @@ codes! { NodeKind of cudaGraphNodeType:
 
 pub fn with_relaxed_capture<T>(work: impl FnOnce() -> T) -> T {
     let mode = relax_capture();
-    let done = work();
+    let result = work();
     exchange_capture_mode(mode);
-    done
+    result
 }
 
 /// Sets the calling thread's capture mode to relaxed; returns the previous mode.
@@ -48,13 +48,13 @@ fn exchange_capture_mode(mut mode: c_int) -> c_int {
     mode
 }
 
-/// Returns the graph into which `stream` is being captured, and the node on which the next one depends, if there is exactly
-/// one.
+/// Returns the graph into which `stream` is being captured, and the node on which the next one depends, if there is
+/// exactly one.
 fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
     let (mut status, mut id, mut graph): (c_int, _, _) = (0, 0, null_mut());
     let (mut nodes, mut count) = (null(), 0);
     // SAFETY: the pointers point to a number as large as the enumeration, numbers and pointers.
-    let asked = unsafe {
+    let result = unsafe {
         cuda!(cudaStreamGetCaptureInfo_v2(
             stream.raw(),
             (&raw mut status).cast(),
@@ -64,7 +64,7 @@ fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
             &mut count
         ))
     };
-    if !asked.is_success() {
+    if !result.is_success() {
         forget_last_error();
         return None;
     }
@@ -84,16 +84,16 @@ pub fn last_captured(stream: Stream) -> Option<GraphNode> {
     captured(stream)?.1
 }
 
-/// Nodes that a list of CUDA has in a row, and the data of their edge.
+/// The nodes in one row of a list from CUDA, and the data of their edge.
 pub type Row<const NODES: usize> = ([GraphNode; NODES], u64);
 
-/// Returns all rows from `ask`, which gets null pointers and a place for the number of rows, or columns with room for that number.
+/// Returns all rows of a list. `query` gets null pointers and a place for their number, then columns with enough room.
 pub fn rows<const NODES: usize>(
     has_data: bool,
-    ask: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,
+    query: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,
 ) -> Result<Vec<Row<NODES>>, Status> {
     let mut count = 0;
-    ask([null_mut(); NODES], null_mut(), &mut count).ok()?;
+    query([null_mut(); NODES], null_mut(), &mut count).ok()?;
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -105,7 +105,7 @@ pub fn rows<const NODES: usize>(
     } else {
         null_mut()
     };
-    ask(places, place, &mut count).ok()?;
+    query(places, place, &mut count).ok()?;
     let row = |(row, data)| (columns.each_ref().map(|column| column[row]), data);
     Ok((0..).zip(data).take(count).map(row).collect())
 }
@@ -120,8 +120,8 @@ impl Graph {
         Ok(nodes.into_iter().map(|([node], _)| node).collect())
     }
 
-    /// Returns all edges, each from a node to one that depends on it. Reads their data as well: otherwise, CUDA returns an
-    /// error for edges with data.
+    /// Returns all edges, each from a node to one that depends on it. Reads their data as well: otherwise, CUDA returns
+    /// an error for edges with data.
     pub fn edges(self) -> Result<Vec<(GraphNode, GraphNode)>, CudaError> {
         let edges = rows(true, |[from, to], data, count| {
             let (graph, from, to) = (self.raw(), from.cast(), to.cast());
@@ -137,7 +137,7 @@ impl Graph {
 
     pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {
         let mut found = null_mut();
-        // SAFETY: the pointer points to a handle; the clone was just made from the node's graph.
+        // SAFETY: the pointer points to a handle; the clone was just created from the node's graph.
         let status = unsafe {
             cuda!(cudaGraphNodeFindInClone(
                 &mut found,
@@ -157,7 +157,7 @@ macro_rules! parameters {
         $(#[$doc])*
         pub fn $name(self) -> Result<$type, CudaError> {
             let mut place = MaybeUninit::<$type>::zeroed();
-            // SAFETY: the pointer points to the structure; CUDA refuses nodes of other types.
+            // SAFETY: the pointer points to the structure; CUDA rejects nodes of other types.
             unsafe { $library!($function(self.raw(), place.as_mut_ptr().cast())) }.check($doing)?;
             // SAFETY: CUDA has filled the structure.
             Ok(unsafe { place.assume_init() })
@@ -170,7 +170,7 @@ impl GraphNode {
         fn kind = cuda!(cudaGraphNodeGetType) -> NodeKind, "read the type of a node of a CUDA graph";
         fn child = cuda!(cudaGraphChildGraphNodeGetGraph) -> Graph, "find a CUDA graph inside another";
         fn kernel = driver!(cuGraphKernelNodeGetParams_v2) -> CUDA_KERNEL_NODE_PARAMS_v2, "read a kernel node of a CUDA graph";
-        /// Reads the parameters of the node of a kernel that is registered with the runtime.
+        /// Reads the parameters of a node whose kernel is registered with the runtime.
         fn runtime_kernel = cuda!(cudaGraphKernelNodeGetParams) -> cudaKernelNodeParams, "read a kernel node of a CUDA graph";
         fn copy = driver!(cuGraphMemcpyNodeGetParams) -> CUDA_MEMCPY3D_v2, "read a copy node of a CUDA graph";
         fn fill = cuda!(cudaGraphMemsetNodeGetParams) -> cudaMemsetParams, "read a fill node of a CUDA graph";
@@ -185,14 +185,14 @@ impl GraphNode {
     }
 }
 
-/// A node in a separate graph, with an instance of that graph if the node is to run.
-pub struct LoneNode {
+/// A node in a graph of its own, with an instance of that graph if the node is to run.
+pub struct SingleNode {
     graph: Graph,
     pub node: GraphNode,
     instance: GraphExec,
 }
 
-impl LoneNode {
+impl SingleNode {
     pub fn new(
         runs: bool,
         add: impl FnOnce(&mut GraphNode, Graph) -> Status,
@@ -202,27 +202,27 @@ impl LoneNode {
         let graph = ask(DOING, null_mut(), |graph| unsafe {
             cuda!(cudaGraphCreate(graph, 0))
         })?;
-        let mut lone = LoneNode {
+        let mut single = SingleNode {
             graph: Graph::from_raw(graph.cast()),
             node: GraphNode::NULL,
             instance: GraphExec::NULL,
         };
-        lone.node = ask(DOING, GraphNode::NULL, |node| add(node, lone.graph))?;
+        single.node = ask(DOING, GraphNode::NULL, |node| add(node, single.graph))?;
         if runs {
-            // SAFETY: the pointer points to a handle; the graph was made above.
+            // SAFETY: the pointer points to a handle; the graph was created above.
             let instance = ask(DOING, null_mut(), |instance| unsafe {
                 cuda!(cudaGraphInstantiateWithFlags(instance, graph, 0))
             })?;
-            lone.instance = GraphExec::from_raw(instance.cast());
+            single.instance = GraphExec::from_raw(instance.cast());
         }
-        Ok(lone)
+        Ok(single)
     }
 
     pub fn copy(runs: bool, copy: &CUDA_MEMCPY3D_v2) -> Result<Self, CudaError> {
         Self::new(runs, |node, graph| {
             let mut context = null_mut();
             let place = std::ptr::from_mut(node).cast();
-            // SAFETY: the pointers point to handles; the graph is this library's, and the parameters are those of another node.
+            // SAFETY: the pointers point to handles; the graph belongs to this library, the parameters to another node.
             unsafe {
                 match driver!(cuCtxGetCurrent(&mut context)) {
                     Status::SUCCESS => {
@@ -243,7 +243,7 @@ impl LoneNode {
 
     pub fn fill(runs: bool, fill: &cudaMemsetParams) -> Result<Self, CudaError> {
         Self::new(runs, |node, graph| {
-            // SAFETY: the graph is this library's; the parameters are those of another node.
+            // SAFETY: the graph belongs to this library, and the parameters to another node.
             unsafe {
                 cuda!(cudaGraphAddMemsetNode(
                     std::ptr::from_mut(node).cast(),
@@ -256,14 +256,14 @@ impl LoneNode {
         })
     }
 
-    /// Creates a node that runs the same kernel as the node `of`.
+    /// Creates a node that runs the same kernel as the node `original`.
     pub fn kernel(
-        of: GraphNode,
+        original: GraphNode,
         parameters: &CUDA_KERNEL_NODE_PARAMS_v2,
     ) -> Result<Self, CudaError> {
         Self::new(true, |node, graph| {
             let place = std::ptr::from_mut(node).cast();
-            // SAFETY: the graph is this library's; the driver copies the arguments, which are those of the other node.
+            // SAFETY: the graph belongs to this library; the driver copies the arguments of the other node.
             unsafe {
                 match driver!(cuGraphAddKernelNode_v2(
                     place,
@@ -273,7 +273,7 @@ impl LoneNode {
                     parameters
                 )) {
                     Status::SUCCESS => {
-                        driver!(cuGraphKernelNodeCopyAttributes(node.raw(), of.raw()))
+                        driver!(cuGraphKernelNodeCopyAttributes(node.raw(), original.raw()))
                     }
                     error => error,
                 }
@@ -305,7 +305,7 @@ impl LoneNode {
             return Ok(());
         }
         let mut result = MaybeUninit::uninit();
-        // SAFETY: graph and instance live as long as this value; the pointer points to the structure, which is not read.
+        // SAFETY: graph and instance live as long as this value; the pointer points to a structure, which is not read.
         unsafe {
             cuda!(cudaGraphExecUpdate(
                 self.instance.raw(),
@@ -317,9 +317,9 @@ impl LoneNode {
     }
 }
 
-impl Drop for LoneNode {
+impl Drop for SingleNode {
     fn drop(&mut self) {
-        // SAFETY: both are this library's. CUDA frees an instance that is still running once it has ended.
+        // SAFETY: both belong to this library. If the instance is still running, CUDA frees it when it has ended.
         unsafe {
             if !self.instance.is_null() {
                 cuda!(cudaGraphExecDestroy(self.instance.raw()));

@@ -16,7 +16,8 @@ macro_rules! handles {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(*mut $target);
 
-        // SAFETY: the handle is a number to this library, which never dereferences it; CUDA accepts handles in any thread.
+        // SAFETY: the handle is a number to this library, which never dereferences it; CUDA accepts handles in any
+        // thread.
         unsafe impl Send for $name {}
         // SAFETY: the handle is never changed in place.
         unsafe impl Sync for $name {}
@@ -54,7 +55,7 @@ handles! {
     /// A kernel in a loaded module.
     Function = CUfunc_st;
     Module = CUmod_st;
-    /// The pointer by which the program launches a kernel: its host stub, or a handle from the driver.
+    /// The pointer with which the program launches a kernel: its host stub, or a handle from the driver.
     Stub = c_void;
     Binary = *mut c_void;
 }
@@ -76,7 +77,7 @@ impl Stream {
     }
 
     pub fn destroy(self) -> Status {
-        // SAFETY: this library made the stream and does not use it again.
+        // SAFETY: this library created the stream and does not use it again.
         unsafe { cuda!(cudaStreamDestroy(self.0)) }
     }
 
@@ -93,8 +94,8 @@ impl Stream {
         function: unsafe extern "C" fn(*mut c_void),
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: the stream comes from CUDA or from the program; by the contract above, it is safe to call `function` with
-        // `data`.
+        // SAFETY: the stream comes from CUDA or from the program; by the contract above, it is safe to call `function`
+        // with `data`.
         unsafe { cuda!(cudaLaunchHostFunc(self.0, Some(function), data)) }
     }
 }
@@ -107,7 +108,7 @@ pub struct StreamArgument {
 }
 
 impl StreamArgument {
-    /// Returns the stream in the form that the runtime's functions without a suffix take.
+    /// Returns the stream in the form that the runtime's functions without a suffix expect.
     pub fn stream(self) -> Stream {
         if self.handle.is_null() && self.per_thread {
             Stream::PER_THREAD
@@ -134,18 +135,18 @@ impl Event {
 
     /// Returns success, "not ready", or a device error.
     pub fn query(self) -> Status {
-        // SAFETY: `create` made the event; events of this library are never destroyed.
+        // SAFETY: `create` created the event; events of this library are never destroyed.
         unsafe { cuda!(cudaEventQuery(self.0)) }
     }
 
     pub fn synchronize(self) -> Status {
-        // SAFETY: `create` made the event; events of this library are never destroyed.
+        // SAFETY: `create` created the event; events of this library are never destroyed.
         unsafe { cuda!(cudaEventSynchronize(self.0)) }
     }
 
     pub fn elapsed_ns([start, end]: [Event; 2]) -> Result<u64, Status> {
         let mut milliseconds = 0f32;
-        // SAFETY: the pointer points to a number; `create` made both events, which are never destroyed.
+        // SAFETY: the pointer points to a number; `create` created both events, which are never destroyed.
         unsafe { cuda!(cudaEventElapsedTime(&mut milliseconds, start.0, end.0)) }.ok()?;
         Ok((f64::from(milliseconds) * 1e6) as u64)
     }

@@ -1,5 +1,5 @@
-//! Finds functions in the libcudart and libcuda that come after this library in the search order, without linking against
-//! them, so that programs can start without a driver.
+//! Finds functions in the libcudart and libcuda that come after this library in the search order, without linking
+//! against them, so that programs can start without a driver.
 
 use super::Status;
 use cudarc::driver::sys::CUresult;
@@ -72,7 +72,7 @@ pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
     symbol(&LIBRARY, &files, libc::RTLD_NOW | libc::RTLD_GLOBAL, name)
 }
 
-/// Finds libcuda's own function `name`, whatever library comes before it.
+/// Finds libcuda's own function `name`, even if libraries before it define the same name.
 pub fn find_in_driver(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
     symbol(&LIBRARY, &[c"libcuda.so.1"], libc::RTLD_NOW, name)
@@ -135,7 +135,8 @@ pub const fn c_name(text: &'static str) -> &'static CStr {
     }
 }
 
-/// Types of CUDA's result codes. They are read as numbers, since a newer CUDA has codes that cudarc's enumerations lack.
+/// Types of CUDA's result codes. They are read as numbers, since newer versions of CUDA have codes that cudarc's
+/// enumerations lack.
 pub trait ResultCode {}
 impl ResultCode for cudaError_t {}
 impl ResultCode for CUresult {}

@@ -5,7 +5,8 @@ use cudarc::runtime::sys::{cudaHostAllocMapped, cudaHostAllocPortable, cudaMemcp
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Zeroed page-locked memory that is mapped into the device. It is valid until the process or the device's context ends.
+/// Zeroed page-locked memory that is mapped into the device. It is valid until the process or the device's context
+/// ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned {
     pub host: usize,
@@ -72,13 +73,13 @@ pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
 }
 
 /// Runs `work` in a new stream and waits only for that stream, because a kernel in one of the program's streams may be
-/// waiting for a later launch. The legacy stream would wait for all others, which is an error while one of them is being
-/// captured into a graph.
+/// waiting for a later launch. The legacy stream would wait for all other streams, which is an error while one of them
+/// is being captured into a graph.
 pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result<(), CudaError> {
     let stream = Stream::create()?;
-    let worked = work(stream);
-    let waited = stream.synchronize().max(stream.destroy());
-    worked.max(waited).check(doing)
+    let status = work(stream);
+    let wait_status = stream.synchronize().max(stream.destroy());
+    status.max(wait_status).check(doing)
 }
 
 /// Copies `out.len()` bytes from the device.
@@ -92,7 +93,7 @@ pub fn read(out: &mut [u8], address: u64) -> Result<(), CudaError> {
 pub fn write(address: u64, words: &[u64]) -> Result<(), CudaError> {
     alone("write the trace's device memory", |stream| {
         let (from, bytes) = (words.as_ptr().cast(), size_of_val(words));
-        // SAFETY: both sides hold `bytes` bytes; the source outlives the wait for the stream.
+        // SAFETY: both sides are `bytes` bytes long; the source outlives the wait for the stream.
         unsafe { copy_to_device(address, from, bytes, stream) }
     })
 }
@@ -112,20 +113,20 @@ pub unsafe fn words_of<T>(structures: &[T]) -> &[u64] {
 /// Sets device memory to `value`, in stream order.
 ///
 /// # Safety
-/// The memory belongs to this library and holds `bytes` bytes when the stream reaches the fill.
+/// The memory must belong to this library and be at least `bytes` bytes long when the stream reaches the fill.
 pub unsafe fn fill(address: u64, value: u8, bytes: usize, stream: Stream) -> Status {
     let to = address as *mut c_void;
-    // SAFETY: by the contract above, the memory holds `bytes` bytes.
+    // SAFETY: by the contract above, the memory is at least `bytes` bytes long.
     unsafe { cuda!(cudaMemsetAsync(to, value.into(), bytes, stream.raw())) }
 }
 
 /// Copies in stream order. The source has been read when this returns, unless it is page-locked.
 ///
 /// # Safety
-/// Both sides hold `bytes` bytes; page-locked memory stays valid until the stream reaches the copy.
+/// Both sides must be `bytes` bytes long; page-locked memory must stay valid until the stream reaches the copy.
 pub unsafe fn copy_to_device(to: u64, from: *const c_void, bytes: usize, stream: Stream) -> Status {
     let (to, kind) = (to as *mut c_void, cudaMemcpyKind::cudaMemcpyHostToDevice);
-    // SAFETY: by the contract above, both sides hold `bytes` bytes.
+    // SAFETY: by the contract above, both sides are at least `bytes` bytes long.
     unsafe { cuda!(cudaMemcpyAsync(to, from, bytes, kind, stream.raw())) }
 }
 
@@ -133,11 +134,11 @@ pub unsafe fn copy_to_device(to: u64, from: *const c_void, bytes: usize, stream:
 ///
 /// # Safety
 ///
-/// Same as for [`copy_to_device`].
+/// The requirements are those of [`copy_to_device`].
 pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Stream) -> Status {
     let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
     let from = from as *const c_void;
-    // SAFETY: by the contract above, both sides hold `bytes` bytes.
+    // SAFETY: by the contract above, both sides are at least `bytes` bytes long.
     unsafe { cuda!(cudaMemcpyAsync(to, from, bytes, kind, stream.raw())) }
 }
 
@@ -155,7 +156,7 @@ pub fn is_on_device(address: u64) -> bool {
     // The type of memory comes first. Later versions of the structure are longer.
     let mut attributes = [0u64; 32];
     let place = attributes.as_mut_ptr().cast();
-    // SAFETY: the buffer is several times as large as the structure; CUDA refuses unknown addresses.
+    // SAFETY: the buffer is several times as large as the structure; CUDA rejects unknown addresses.
     let status = unsafe { cuda!(cudaPointerGetAttributes(place, address as *const c_void)) };
     status.is_success() && attributes[0] as i32 >= DEVICE
 }

@@ -1,5 +1,5 @@
-//! Finds and calls the functions of CUDA's own libraries. Types and constants come from cudarc, where they are generated
-//! from NVIDIA's headers.
+//! Finds and calls the functions of CUDA's own libraries. Types and constants come from cudarc, where they are
+//! generated from NVIDIA's headers.
 
 pub mod device;
 pub mod driver;

@@ -1,4 +1,4 @@
-//! CUDA's result codes, and the errors made from them.
+//! CUDA's result codes, and the errors created from them.
 
 use super::Entry;
 use cudarc::runtime::sys::cudaError;
@@ -25,7 +25,7 @@ pub(super) use codes;
 codes! { Status of cudaError:
     SUCCESS = cudaSuccess;
     MEMORY_ALLOCATION = cudaErrorMemoryAllocation;
-    /// Result of every call in a forked child of a process that has used CUDA, and of driver functions if there is no
+    /// Result of every call in a child forked from a process that has used CUDA, and of driver functions if there is no
     /// driver.
     INITIALIZATION_ERROR = cudaErrorInitializationError;
     /// Result after CUDA's own exit handler has run.
@@ -65,9 +65,9 @@ impl fmt::Display for Status {
             type Get = unsafe extern "C" fn(Status) -> *const c_char;
             // SAFETY: CUDA's header declares both functions with this type.
             let get = unsafe { std::mem::transmute::<*mut c_void, Get>(entry.address()?) };
-            // SAFETY: the functions take any number.
+            // SAFETY: the functions accept any number.
             let text = unsafe { get(*self) };
-            // SAFETY: where it is not null, the text is constant and ends with a zero byte.
+            // SAFETY: if it is not null, the text is constant and ends with a zero byte.
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
         };
         match (text(&NAME), text(&TEXT)) {

@@ -1,7 +1,7 @@
 //! Calls to proprietary libraries whose reads and writes are known: those in the table in `superstep-runtime-core`.
 //!
-//! The linker and `dlsym` find our function before the library's. Launches that the library makes during a call belong to
-//! that call.
+//! The linker and `dlsym` find our function before the library's. Launches that the library makes during a call belong
+//! to that call.
 
 use crate::cuda::driver;
 use crate::cuda::loader::dlsym;

@@ -4,7 +4,7 @@ use super::{interposed, then};
 use crate::cuda::device::symbol_address;
 use crate::cuda::memory::is_on_device;
 use crate::cuda::{Stream, StreamArgument};
-use crate::recorder::host_access::{Rows, note_copy, note_driver_2d, note_fill};
+use crate::recorder::host_access::{Rows, record_copy, record_driver_2d, record_fill};
 use crate::recorder::runtime::session;
 use cudarc::driver::sys::CUDA_MEMCPY2D_v2;
 use cudarc::runtime::sys::{cudaExtent, cudaMemcpyKind, cudaPitchedPtr, cudaPos};
@@ -19,7 +19,7 @@ const DEVICE_TO_DEVICE: c_int = cudaMemcpyKind::cudaMemcpyDeviceToDevice as c_in
 const BY_ADDRESS: c_int = cudaMemcpyKind::cudaMemcpyDefault as c_int;
 
 /// Records a copy of bytes x rows x slices. `kind` is a `cudaMemcpyKind` of any version of CUDA.
-fn note_box(to: Rows, from: Rows, kind: c_int, size: [usize; 3], into: StreamArgument) {
+fn record_box(to: Rows, from: Rows, kind: c_int, size: [usize; 3], into: StreamArgument) {
     let on_device = || match kind {
         HOST_TO_HOST => [false, false],
         HOST_TO_DEVICE => [false, true],
@@ -27,19 +27,19 @@ fn note_box(to: Rows, from: Rows, kind: c_int, size: [usize; 3], into: StreamArg
         DEVICE_TO_DEVICE => [true, true],
         _ => [from, to].map(|side| is_on_device(side.address)),
     };
-    note_copy(to, from, on_device, size, into);
+    record_copy(to, from, on_device, size, into);
 }
 
-fn note(to: u64, from: u64, bytes: usize, kind: c_int, into: StreamArgument) {
+fn record(to: u64, from: u64, bytes: usize, kind: c_int, into: StreamArgument) {
     let [to, from] = [to, from].map(|address| Rows::new(address, 0));
-    note_box(to, from, kind, [bytes, 1, 1], into);
+    record_box(to, from, kind, [bytes, 1, 1], into);
 }
 
 fn rows(address: *const c_void, row_bytes: usize) -> Rows {
     Rows::new(address as u64, row_bytes)
 }
 
-fn note_3d(copy: *const Copy3d, into: StreamArgument) {
+fn record_3d(copy: *const Copy3d, into: StreamArgument) {
     // SAFETY: the program passes the structure, and the runtime has accepted it.
     let Some(copy) = (unsafe { copy.as_ref() }) else {
         return;
@@ -54,10 +54,10 @@ fn note_3d(copy: *const Copy3d, into: StreamArgument) {
     let to = side(&copy.destination, &copy.destination_position);
     let from = side(&copy.source, &copy.source_position);
     let size = [copy.extent.width, copy.extent.height, copy.extent.depth];
-    note_box(to, from, copy.kind, size, into);
+    record_box(to, from, copy.kind, size, into);
 }
 
-/// Returns the device address of byte `offset` in a variable, or 0 if the runtime does not know the variable.
+/// Returns the device address of byte `offset` in a variable, or 0 if the variable is unknown to the runtime.
 fn symbol(shadow: *const c_void, offset: usize) -> u64 {
     symbol_address(shadow).map_or(0, |address| address + offset as u64)
 }
@@ -65,26 +65,26 @@ fn symbol(shadow: *const c_void, offset: usize) -> u64 {
 interposed! { in_stream:
     [cudaMemcpy, cudaMemcpy_ptds: true] [cudaMemcpyAsync, cudaMemcpyAsync_ptsz: true](
         to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int,
-    ) |real, into| { then!(real, note(to as u64, from as u64, bytes, kind, into)) }
+    ) |real, into| { then!(real, record(to as u64, from as u64, bytes, kind, into)) }
 
     [cudaMemcpy2D, cudaMemcpy2D_ptds: true] [cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz: true](
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int,
-    ) |real, into| { then!(real, note_box(rows(to, to_pitch), rows(from, from_pitch), kind, [width, height, 1], into)) }
+    ) |real, into| { then!(real, record_box(rows(to, to_pitch), rows(from, from_pitch), kind, [width, height, 1], into)) }
 
     [cudaMemcpy3D, cudaMemcpy3D_ptds: true] [cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz: true](copy: *const Copy3d)
-    |real, into| { then!(real, note_3d(copy, into)) }
+    |real, into| { then!(real, record_3d(copy, into)) }
 
     [cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds: true] [cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz: true](
         shadow: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
-    ) |real, into| { then!(real, note(symbol(shadow, offset), from as u64, bytes, kind, into)) }
+    ) |real, into| { then!(real, record(symbol(shadow, offset), from as u64, bytes, kind, into)) }
 
     [cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds: true] [cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz: true](
         to: *mut c_void, shadow: *const c_void, bytes: usize, offset: usize, kind: c_int,
-    ) |real, into| { then!(real, note(to as u64, symbol(shadow, offset), bytes, kind, into)) }
+    ) |real, into| { then!(real, record(to as u64, symbol(shadow, offset), bytes, kind, into)) }
 
     [cudaMemcpyPeer] [cudaMemcpyPeerAsync](
         to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize,
-    ) |real, into| { then!(real, note(to as u64, from as u64, bytes, DEVICE_TO_DEVICE, into)) }
+    ) |real, into| { then!(real, record(to as u64, from as u64, bytes, DEVICE_TO_DEVICE, into)) }
 }
 
 fn default_stream(per_thread: bool) -> StreamArgument {
@@ -96,54 +96,54 @@ interposed! {
     // An array has no address, so its handle is used instead.
     [cudaMemcpyToArray, cudaMemcpyToArray_ptds: true](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, bytes: usize, kind: c_int,
-    ) |real, per_thread| { then!(real, note(array as u64, from as u64, bytes, kind, default_stream(per_thread))) }
+    ) |real, per_thread| { then!(real, record(array as u64, from as u64, bytes, kind, default_stream(per_thread))) }
 
     [cudaMemcpyFromArray, cudaMemcpyFromArray_ptds: true](
         to: *mut c_void, array: *const c_void, x: usize, y: usize, bytes: usize, kind: c_int,
-    ) |real, per_thread| { then!(real, note(to as u64, array as u64, bytes, kind, default_stream(per_thread))) }
+    ) |real, per_thread| { then!(real, record(to as u64, array as u64, bytes, kind, default_stream(per_thread))) }
 
     [cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds: true](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: c_int,
     ) |real, per_thread| {
-        then!(real, note_box(rows(array, width), rows(from, pitch), kind, [width, height, 1], default_stream(per_thread)))
+        then!(real, record_box(rows(array, width), rows(from, pitch), kind, [width, height, 1], default_stream(per_thread)))
     }
     [cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds: true](
         to: *mut c_void, pitch: usize, array: *const c_void, x: usize, y: usize, width: usize, height: usize, kind: c_int,
     ) |real, per_thread| {
-        then!(real, note_box(rows(to, pitch), rows(array, width), kind, [width, height, 1], default_stream(per_thread)))
+        then!(real, record_box(rows(to, pitch), rows(array, width), kind, [width, height, 1], default_stream(per_thread)))
     }
 }
 
-fn note_2d(copy: *const CUDA_MEMCPY2D_v2, into: StreamArgument) {
+fn record_2d(copy: *const CUDA_MEMCPY2D_v2, into: StreamArgument) {
     // SAFETY: the caller passes the structure, or null; the driver has accepted its memory types.
     if let Some(copy) = unsafe { copy.as_ref() } {
-        note_driver_2d(copy, into);
+        record_driver_2d(copy, into);
     }
 }
 
 interposed! { driver in_stream:
     [cuMemcpy, cuMemcpy_ptds: true] [cuMemcpyAsync, cuMemcpyAsync_ptsz: true](to: u64, from: u64, bytes: usize)
-    |real, into| { then!(real, note(to, from, bytes, BY_ADDRESS, into)) }
+    |real, into| { then!(real, record(to, from, bytes, BY_ADDRESS, into)) }
 
     [cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds: true] [cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz: true](
         to: u64, from: u64, bytes: usize,
-    ) |real, into| { then!(real, note(to, from, bytes, HOST_TO_DEVICE, into)) }
+    ) |real, into| { then!(real, record(to, from, bytes, HOST_TO_DEVICE, into)) }
 
     [cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds: true] [cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz: true](
         to: u64, from: u64, bytes: usize,
-    ) |real, into| { then!(real, note(to, from, bytes, DEVICE_TO_HOST, into)) }
+    ) |real, into| { then!(real, record(to, from, bytes, DEVICE_TO_HOST, into)) }
 
     [cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds: true] [cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz: true](
         to: u64, from: u64, bytes: usize,
-    ) |real, into| { then!(real, note(to, from, bytes, DEVICE_TO_DEVICE, into)) }
+    ) |real, into| { then!(real, record(to, from, bytes, DEVICE_TO_DEVICE, into)) }
 
     [cuMemcpy2D_v2, cuMemcpy2D_v2_ptds: true] [cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz: true](copy: *const CUDA_MEMCPY2D_v2)
-    |real, into| { then!(real, note_2d(copy, into)) }
+    |real, into| { then!(real, record_2d(copy, into)) }
 }
 
 interposed! { driver:
     [cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds: true](copy: *const CUDA_MEMCPY2D_v2) |real, per_thread| {
-        then!(real, note_2d(copy, default_stream(per_thread)))
+        then!(real, record_2d(copy, default_stream(per_thread)))
     }
 }
 
@@ -151,22 +151,22 @@ interposed! { driver:
 interposed! { in_stream:
     [cudaMemset, cudaMemset_ptds: true] [cudaMemsetAsync, cudaMemsetAsync_ptsz: true](
         memory: *mut c_void, value: c_int, bytes: usize,
-    ) |real, into| { then!(real, note_fill(rows(memory, 0), value as u8, [bytes, 1, 1], into)) }
+    ) |real, into| { then!(real, record_fill(rows(memory, 0), value as u8, [bytes, 1, 1], into)) }
 
     [cudaMemset2D, cudaMemset2D_ptds: true] [cudaMemset2DAsync, cudaMemset2DAsync_ptsz: true](
         memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize,
-    ) |real, into| { then!(real, note_fill(rows(memory, pitch), value as u8, [width, height, 1], into)) }
+    ) |real, into| { then!(real, record_fill(rows(memory, pitch), value as u8, [width, height, 1], into)) }
 
     [cudaMemset3D, cudaMemset3D_ptds: true] [cudaMemset3DAsync, cudaMemset3DAsync_ptsz: true](
         memory: cudaPitchedPtr, value: c_int, extent: cudaExtent,
     ) |real, into| {
         let rows = Rows::within(memory.ptr as u64, [0; 3], [memory.pitch, memory.ysize]);
-        then!(real, note_fill(rows, value as u8, [extent.width, extent.height, extent.depth], into))
+        then!(real, record_fill(rows, value as u8, [extent.width, extent.height, extent.depth], into))
     }
 }
 
-fn note_elements<T>(to: u64, value: u8, count: usize, into: StreamArgument) {
-    note_fill(
+fn record_elements<T>(to: u64, value: u8, count: usize, into: StreamArgument) {
+    record_fill(
         Rows::new(to, 0),
         value,
         [count * size_of::<T>(), 1, 1],
@@ -176,11 +176,11 @@ fn note_elements<T>(to: u64, value: u8, count: usize, into: StreamArgument) {
 
 interposed! { driver in_stream:
     [cuMemsetD8_v2, cuMemsetD8_v2_ptds: true] [cuMemsetD8Async, cuMemsetD8Async_ptsz: true](to: u64, value: u8, count: usize)
-    |real, into| { then!(real, note_elements::<u8>(to, value, count, into)) }
+    |real, into| { then!(real, record_elements::<u8>(to, value, count, into)) }
 
     [cuMemsetD16_v2, cuMemsetD16_v2_ptds: true] [cuMemsetD16Async, cuMemsetD16Async_ptsz: true](to: u64, value: u16, count: usize)
-    |real, into| { then!(real, note_elements::<u16>(to, value as u8, count, into)) }
+    |real, into| { then!(real, record_elements::<u16>(to, value as u8, count, into)) }
 
     [cuMemsetD32_v2, cuMemsetD32_v2_ptds: true] [cuMemsetD32Async, cuMemsetD32Async_ptsz: true](to: u64, value: c_uint, count: usize)
-    |real, into| { then!(real, note_elements::<u32>(to, value as u8, count, into)) }
+    |real, into| { then!(real, record_elements::<u32>(to, value as u8, count, into)) }
 }

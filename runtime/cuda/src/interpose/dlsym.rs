@@ -1,8 +1,9 @@
 //! Interposes `dlsym`, so that proprietary libraries get our driver API functions instead of libcuda's.
 //!
-//! Libraries like cuBLAS link the CUDA runtime statically. That runtime opens libcuda.so.1, gets `cuGetProcAddress` from
-//! `dlsym`, and gets all other functions from `cuGetProcAddress`: `dlsym` is the only symbol that we can interpose. The
-//! libcudart after this library gets libcuda's own functions, since we would otherwise see its launches twice.
+//! Libraries like cuBLAS link the CUDA runtime statically. That runtime opens libcuda.so.1, gets `cuGetProcAddress`
+//! from `dlsym`, and gets all other functions from `cuGetProcAddress`: `dlsym` is the only symbol that we can
+//! interpose. The libcudart after this library gets libcuda's own functions; otherwise, we would see its launches
+//! twice.
 
 use super::calls;
 use super::driver::replacement;
@@ -15,8 +16,8 @@ unsafe extern "C" {
 
 /// Interposes the C library's `dlsym`.
 ///
-/// If the result is not ours, this jumps to the real function, since `RTLD_NEXT` means the libraries after the one to which
-/// the call returns.
+/// If the result is not ours, this jumps to the real function, since `RTLD_NEXT` means the libraries after the one to
+/// which the call returns.
 ///
 /// # Safety
 ///
@@ -25,7 +26,7 @@ unsafe extern "C" {
 #[cfg_attr(not(superstep_sanitized), unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    // At entry, the stack is misaligned by 8 bytes; two registers and 8 bytes later it is aligned to 16, with the return address at 24.
+    // On entry, the stack is misaligned by 8 bytes; 24 bytes later, it is aligned to 16, with the return address at 24.
     std::arch::naked_asm!(
         "push rdi",
         "push rsi",
@@ -46,8 +47,8 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// Returns our function in place of the requested one, or null. Neither allocates nor locks, since programs call `dlsym`
-/// early and from anywhere.
+/// Returns our function in place of the requested one, or null. Must neither allocate nor lock, since programs call
+/// `dlsym` early and from anywhere.
 unsafe extern "C" fn ours(
     handle: *mut c_void,
     name: *const c_char,
@@ -61,8 +62,8 @@ unsafe extern "C" fn ours(
     }
     // SAFETY: the caller passes a zero-terminated name.
     let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
-    let drivers = replacement(bytes);
-    if drivers.is_none() && !calls::has(bytes) {
+    let driver_function = replacement(bytes);
+    if driver_function.is_none() && !calls::has(bytes) {
         return none;
     }
     // SAFETY: these are the caller's own arguments.
@@ -70,7 +71,7 @@ unsafe extern "C" fn ours(
     if found.is_null() || is_libcudart(caller) {
         return none;
     }
-    let ours = drivers.or_else(|| calls::replacement(bytes, found));
+    let ours = driver_function.or_else(|| calls::replacement(bytes, found));
     ours.unwrap_or(std::ptr::null()).cast_mut()
 }
 

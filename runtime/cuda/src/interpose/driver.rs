@@ -1,7 +1,7 @@
 //! Kernel handles, and launches through the driver API.
 //!
-//! A handle that the program gets is mapped back to its kernel, which is then traced like any other. Superstep did not build
-//! the kernels in proprietary libraries or in modules that the program loads itself: their launches are opaque.
+//! A handle that the program gets is mapped back to its kernel, which is then traced like any other. Superstep did not
+//! build the kernels in proprietary libraries or in modules that the program loads itself; their launches are opaque.
 
 use super::copies::*;
 use super::interposed;
@@ -16,7 +16,7 @@ use cudarc::driver::sys::CUlaunchConfig;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// Records the handle that the program got for the kernel with this stub.
-fn known(status: Status, handle: *mut Stub, stub: Stub) -> Status {
+fn record_handle(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     if status.is_success() && !handle.is_null() {
         // SAFETY: the runtime has just written the handle.
         let handle = unsafe { *handle };
@@ -111,12 +111,12 @@ replacements! {
     cuMemsetD32_v2 cuMemsetD32_v2_ptds cuMemsetD32Async cuMemsetD32Async_ptsz
 }
 
-/// Returns our function for a name in the form that `cuGetProcAddress` takes, without version and stream suffixes.
+/// Returns our function for a name in the form that `cuGetProcAddress` expects, without version and stream suffixes.
 fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
-    let own: &[&str] = if per_thread { &["_ptsz", "_ptds"] } else { &[] };
-    let with_suffix = own
+    let streams: &[&str] = if per_thread { &["_ptsz", "_ptds"] } else { &[] };
+    let with_suffix = streams
         .iter()
-        .flat_map(|own| ["", "_v2"].map(|version| [version, own]));
+        .flat_map(|stream| ["", "_v2"].map(|version| [version, stream]));
     let mut suffixes = with_suffix.chain([["", ""], ["_v2", ""]]);
     suffixes.find_map(|suffix| {
         let suffix = suffix.map(str::as_bytes).concat();
@@ -124,7 +124,8 @@ fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
     })
 }
 
-/// Replaces the requested driver function with ours. `symbol` is null or a name, and `function` null or a pointer to a pointer.
+/// Replaces the requested driver function with ours. `symbol` is null or a name, and `function` is null or a pointer to
+/// a pointer.
 fn entry(
     status: Status,
     symbol: *const c_char,
@@ -156,7 +157,7 @@ fn entry(
 }
 
 interposed! {
-    [cudaGetFuncBySymbol, cudaGetKernel](handle: *mut Stub, stub: Stub) |real| { known(real(), handle, stub) }
+    [cudaGetFuncBySymbol, cudaGetKernel](handle: *mut Stub, stub: Stub) |real| { record_handle(real(), handle, stub) }
     [cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz: true](
         symbol: *const c_char, function: *mut *mut c_void, flags: u64, found: *mut c_int,
     ) |real, per_thread| {

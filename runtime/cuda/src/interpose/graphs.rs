@@ -29,7 +29,7 @@ const DEVICE_LAUNCH: u64 = cudaGraphInstantiateFlags::cudaGraphInstantiateFlagDe
 fn instantiated(status: Status, instance: *mut GraphExec, graph: Graph, flags: u64) -> Status {
     if status.is_success() && !instance.is_null() {
         // SAFETY: the runtime has just written the handle.
-        does(unsafe { *instance }, graph);
+        record_instance(unsafe { *instance }, graph);
     }
     if flags & DEVICE_LAUNCH != 0 && runtime().is_probed() {
         session().fault(
@@ -39,7 +39,7 @@ fn instantiated(status: Status, instance: *mut GraphExec, graph: Graph, flags: u
     status
 }
 
-fn does(instance: GraphExec, graph: Graph) {
+fn record_instance(instance: GraphExec, graph: Graph) {
     let runtime = runtime();
     runtime.graphs.instantiated(instance, graph);
     runtime.in_situ.instantiated(instance, graph);
@@ -57,7 +57,7 @@ fn memory_changed(
 }
 
 /// Returns the direction of a copy that CUDA has accepted.
-fn accepted(kind: c_int) -> cudaMemcpyKind {
+fn copy_kind(kind: c_int) -> cudaMemcpyKind {
     use cudaMemcpyKind::*;
     let kinds = [
         cudaMemcpyHostToHost,
@@ -69,7 +69,7 @@ fn accepted(kind: c_int) -> cudaMemcpyKind {
     known.copied().unwrap_or(cudaMemcpyDefault)
 }
 
-/// Passes on a change to an instance, except in situ, where its nodes run one by one.
+/// Forwards a change to an instance, except in situ, where the instance's nodes run one by one.
 fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
     if !runtime().in_situ.is_used() {
         return real();
@@ -80,7 +80,7 @@ fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
     Status::NOT_SUPPORTED
 }
 
-/// Replaces a graph inside an instance, a change that traces do not reflect.
+/// Replaces a graph inside an instance. Traces do not reflect this change.
 fn child_changed(
     what: &str,
     instance: GraphExec,
@@ -125,7 +125,8 @@ fn add_node(
             real,
         ),
         Some(NodeKind::KERNEL) => {
-            // SAFETY: the parameters are those of a kernel, whose two structures have the same layout (a test compares them).
+            // SAFETY: the parameters are those of a kernel, whose two structures have the same layout (a test compares
+            // them).
             let kernel = unsafe {
                 let parameters = &raw const (*parameters).__bindgen_anon_1;
                 &*parameters.cast::<cudaKernelNodeParams>()
@@ -145,8 +146,8 @@ fn add_node(
     }
 }
 
-/// Defines functions that change a copy or fill in an instance, each paired with the function that makes the same change to
-/// a node.
+/// Defines functions that change a copy or fill in an instance, each paired with the function that makes the same
+/// change to a node.
 macro_rules! memory_changes {
     ($($name:ident($($argument:ident: $type:ty),*) = $of_node:ident($($given:expr),*);)*) => {$(
         interposed! { [$name](instance: GraphExec, node: GraphNode, $($argument: $type),*) |real| {
@@ -161,13 +162,13 @@ macro_rules! memory_changes {
 memory_changes! {
     cudaGraphExecMemcpyNodeSetParams(copy: *const cudaMemcpy3DParms) = cudaGraphMemcpyNodeSetParams(copy);
     cudaGraphExecMemcpyNodeSetParams1D(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int)
-        = cudaGraphMemcpyNodeSetParams1D(to, from, bytes, accepted(kind));
+        = cudaGraphMemcpyNodeSetParams1D(to, from, bytes, copy_kind(kind));
     cudaGraphExecMemcpyNodeSetParamsToSymbol(
         symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) = cudaGraphMemcpyNodeSetParamsToSymbol(symbol, from, bytes, offset, accepted(kind));
+    ) = cudaGraphMemcpyNodeSetParamsToSymbol(symbol, from, bytes, offset, copy_kind(kind));
     cudaGraphExecMemcpyNodeSetParamsFromSymbol(
         to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
-    ) = cudaGraphMemcpyNodeSetParamsFromSymbol(to, symbol, bytes, offset, accepted(kind));
+    ) = cudaGraphMemcpyNodeSetParamsFromSymbol(to, symbol, bytes, offset, copy_kind(kind));
     cudaGraphExecMemsetNodeSetParams(fill: *const cudaMemsetParams) = cudaGraphMemsetNodeSetParams(fill);
 }
 
@@ -311,7 +312,7 @@ interposed! {
         instantiated(real(), instance, graph, flags)
     }
     [cudaGraphExecUpdate](instance: GraphExec, graph: Graph, result: *mut c_void) |real| {
-        then!(real, does(instance, graph))
+        then!(real, record_instance(instance, graph))
     }
     [cudaGraphLaunch, cudaGraphLaunch_ptsz: true](instance: GraphExec, stream: Stream) |real, per_thread| {
         launch(instance, StreamArgument { handle: stream, per_thread }, real)

@@ -37,8 +37,8 @@ interposed! {
     [cudaLaunchCooperativeKernelMultiDevice](parameters: *mut c_void, devices: c_uint, flags: c_uint) |real| {
         unless_probed("a launch on several devices (cudaLaunchCooperativeKernelMultiDevice)", real)
     }
-    // A reset destroys the consumers' buffers and events, so the consumers are stopped first. `cudaThreadExit` is the old
-    // name.
+    // A reset destroys the consumers' buffers and events, so the consumers are stopped first. `cudaThreadExit` is the
+    // old name.
     [cudaDeviceReset, cudaThreadExit]() |real| {
         runtime().before_reset();
         real()

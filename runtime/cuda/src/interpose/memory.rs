@@ -8,10 +8,10 @@ use cudarc::runtime::sys::{cudaChannelFormatDesc, cudaExtent, cudaPitchedPtr};
 use std::ffi::{c_uint, c_void};
 use superstep_trace::AllocationKind;
 
-fn noted(status: Status, pointer: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> Status {
-    if status.is_success() && !pointer.is_null() && bytes > 0 {
+fn record(status: Status, place: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> Status {
+    if status.is_success() && !place.is_null() && bytes > 0 {
         // SAFETY: the runtime has just written the address.
-        runtime().allocated(unsafe { *pointer } as u64, bytes as u64, kind);
+        runtime().allocated(unsafe { *place } as u64, bytes as u64, kind);
     }
     status
 }
@@ -22,8 +22,8 @@ enum Api {
     Driver,
 }
 
-/// Retries an allocation of device memory for as long as shadow memory can make room for it. Both APIs use the same result code for
-/// a lack of memory, but only the runtime remembers it.
+/// Retries an allocation of device memory while shadow memory can make room for it. Both APIs use the same result code
+/// for a lack of memory, but only the runtime remembers it.
 fn with_room(api: Api, bytes: usize, real: impl Fn() -> Status) -> Status {
     let runtime = runtime();
     runtime.prepare();
@@ -44,11 +44,11 @@ fn on_device(
     real: impl Fn() -> Status,
 ) -> Status {
     let status = with_room(api, bytes, real);
-    noted(status, pointer, bytes, AllocationKind::Device)
+    record(status, pointer, bytes, AllocationKind::Device)
 }
 
-/// Records a free before it happens, since another thread may get the memory at once.
-fn freed(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
+/// Records a free before it happens, since another thread may get the memory immediately afterwards.
+fn record_free(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
     runtime().freed(pointer as u64);
     real()
 }
@@ -59,7 +59,7 @@ fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows:
     }
     // SAFETY: the call has just written the pitch.
     let bytes = unsafe { *pitch } * rows;
-    noted(status, pointer, bytes, AllocationKind::Device)
+    record(status, pointer, bytes, AllocationKind::Device)
 }
 
 type Channels = *const cudaChannelFormatDesc;
@@ -78,13 +78,13 @@ interposed! {
     [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| { on_device(Api::Runtime, pointer, bytes, real) }
     [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
         runtime().prepare();
-        noted(real(), pointer, bytes, AllocationKind::Managed)
+        record(real(), pointer, bytes, AllocationKind::Managed)
     }
     [cudaMallocHost](pointer: *mut *mut c_void, bytes: usize) |real| {
-        noted(real(), pointer, bytes, AllocationKind::Pinned)
+        record(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cudaHostAlloc](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
-        noted(real(), pointer, bytes, AllocationKind::Pinned)
+        record(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cudaHostRegister](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
         then!(real, runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned))
@@ -110,16 +110,16 @@ interposed! {
     [cudaMallocArray](array: *mut *mut c_void, channels: Channels, width: usize, height: usize, flags: c_uint)
     |real| {
         let bytes = element_bytes(channels) * width * height.max(1);
-        noted(with_room(Api::Runtime, bytes, real), array, bytes, AllocationKind::Array)
+        record(with_room(Api::Runtime, bytes, real), array, bytes, AllocationKind::Array)
     }
     [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: cudaExtent, flags: c_uint)
     |real| {
         let elements = extent.width * extent.height.max(1) * extent.depth.max(1);
         let bytes = element_bytes(channels) * elements;
-        noted(with_room(Api::Runtime, bytes, real), array, bytes, AllocationKind::Array)
+        record(with_room(Api::Runtime, bytes, real), array, bytes, AllocationKind::Array)
     }
-    [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| { freed(pointer, real) }
-    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }
+    [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| { record_free(pointer, real) }
+    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { record_free(pointer, real) }
 }
 
 // `CUdeviceptr` is as large as a pointer.
@@ -135,17 +135,17 @@ interposed! { driver:
         pitched(with_room(Api::Driver, width * height, real), pointer, pitch, height)
     }
     [cuMemAllocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
-        noted(real(), pointer, bytes, AllocationKind::Managed)
+        record(real(), pointer, bytes, AllocationKind::Managed)
     }
     [cuMemAllocHost_v2](pointer: *mut *mut c_void, bytes: usize) |real| {
-        noted(real(), pointer, bytes, AllocationKind::Pinned)
+        record(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cuMemHostAlloc](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
-        noted(real(), pointer, bytes, AllocationKind::Pinned)
+        record(real(), pointer, bytes, AllocationKind::Pinned)
     }
     [cuMemHostRegister_v2](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
         then!(real, runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned))
     }
-    [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| { freed(pointer, real) }
-    [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { freed(pointer, real) }
+    [cuMemFree_v2, cuMemFreeHost, cuMemHostUnregister](pointer: *mut c_void) |real| { record_free(pointer, real) }
+    [cuMemFreeAsync, cuMemFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| { record_free(pointer, real) }
 }

@@ -1,6 +1,7 @@
 //! The functions that the program calls in place of CUDA's.
 //!
-//! Each calls the real function of the same name. Names that end in `_ptds` or `_ptsz` are for a per-thread default stream.
+//! Each calls the real function of the same name. Functions whose names end in `_ptds` or `_ptsz` are for a per-thread
+//! default stream.
 
 mod calls;
 mod copies;
@@ -17,12 +18,12 @@ mod streams;
 use crate::cuda::Status;
 use crate::recorder::runtime::{runtime, session};
 
-/// Defines exported functions with one signature. `real` calls the real function with the same arguments, except for those
-/// listed after `with`; `per_thread` tells whether stream 0 means the thread's own stream.
+/// Defines exported functions with one signature. `real` calls the real function with the same arguments, except for
+/// those listed after `with`; `per_thread` indicates whether stream 0 means the thread's own stream.
 ///
 /// `in_stream:` defines two families, the second with a stream as its last argument; the body gets a `StreamArgument`.
-/// `driver:` is for libcuda functions, `returning` for runtime functions with another result than a status, and their result if
-/// libcudart lacks them.
+/// `driver:` is for libcuda functions. `returning` is for runtime functions whose result is not a status; it also
+/// specifies the result if libcudart lacks the function.
 macro_rules! interposed {
     (in_stream: $($rest:tt)*) => { interposed!(@in_stream [] $($rest)*); };
     (driver in_stream: $($rest:tt)*) => { interposed!(@in_stream [driver:] $($rest)*); };
@@ -71,10 +72,10 @@ macro_rules! interposed {
             let $real = |$($($other),+)?| match ENTRY.address() {
                 Some(address) => {
                     type Real = unsafe extern "C" fn($($type),*) -> $result;
-                    // SAFETY: `address` is the address of the function with this name, which the program calls with these
-                    // types.
+                    // SAFETY: `address` is the address of the function with this name, which the program calls with
+                    // these types.
                     let real = unsafe { ::std::mem::transmute::<*mut ::std::ffi::c_void, Real>(address) };
-                    // SAFETY: the arguments are the program's, or equivalent ones.
+                    // SAFETY: the arguments are the program's, or equivalent to them.
                     unsafe { real($($argument),*) }
                 }
                 None => $otherwise,
@@ -89,20 +90,20 @@ macro_rules! interposed {
 }
 use interposed;
 
-/// Calls the real function, and runs `$note` if it succeeds.
+/// Calls the real function, and runs `$record` if it succeeds.
 macro_rules! then {
-    ($real:ident, $note:expr) => {{
+    ($real:ident, $record:expr) => {{
         let status = $real();
         if status.is_success() {
-            $note;
+            $record;
         }
         status
     }};
 }
 use then;
 
-/// Passes on a call that would run kernels without their probe's parameters. In a traced program, the call instead fails,
-/// and a fault is reported.
+/// Forwards a call that would run kernels without their probe's parameters. In a traced program, the call fails
+/// instead, and a fault is reported.
 fn unless_probed(what: &str, real: impl FnOnce() -> Status) -> Status {
     if !runtime().is_probed() {
         return real();

@@ -6,9 +6,9 @@ use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::cudaIpcMemHandle_t;
 use std::ffi::{c_int, c_uint, c_void};
 
-/// Notes memory from another process, whose address a call has just stored in `place`.
-fn opened(status: Status, place: *const u64) -> Status {
-    // SAFETY: if the call succeeds, it has written an address, which is as large as the number, or got null.
+/// Records memory from another process, whose address a call has just stored in `place`.
+fn record_import(status: Status, place: *const u64) -> Status {
+    // SAFETY: if the call succeeds, it has written an address, which is as large as the number, or `place` is null.
     if let (Status::SUCCESS, Some(&address)) = (status, unsafe { place.as_ref() }) {
         runtime().opened(address);
     }
@@ -18,9 +18,9 @@ fn opened(status: Status, place: *const u64) -> Status {
 interposed! {
     [cudaIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, pointer: *mut c_void) |real| { then!(real, session().shares_memory()) }
     [cudaIpcOpenMemHandle](pointer: *mut *mut c_void, handle: cudaIpcMemHandle_t, flags: c_uint) |real| {
-        opened(real(), pointer.cast())
+        record_import(real(), pointer.cast())
     }
-    // Noted before the memory is closed, since another thread may get the address right afterwards.
+    // Recorded before the memory is closed, since another thread may get the address immediately afterwards.
     [cudaIpcCloseMemHandle](pointer: *mut c_void) |real| {
         runtime().closed(pointer as u64);
         real()
@@ -28,14 +28,14 @@ interposed! {
     [cudaMemPoolExportPointer](data: *mut c_void, pointer: *mut c_void) |real| { then!(real, session().shares_memory()) }
     // `cudaFree` and `cudaFreeAsync` free this memory.
     [cudaMemPoolImportPointer](pointer: *mut *mut c_void, pool: *mut c_void, data: *mut c_void) |real| {
-        opened(real(), pointer.cast())
+        record_import(real(), pointer.cast())
     }
 }
 
 interposed! { driver:
     [cuIpcGetMemHandle](handle: *mut cudaIpcMemHandle_t, address: u64) |real| { then!(real, session().shares_memory()) }
     [cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2](address: *mut u64, handle: cudaIpcMemHandle_t, flags: c_uint) |real| {
-        opened(real(), address)
+        record_import(real(), address)
     }
     [cuIpcCloseMemHandle](address: u64) |real| {
         runtime().closed(address);

@@ -47,8 +47,8 @@ interposed! { returning Binary = Binary::NULL;
                 runtime().modules.lock().add_binary(binary, table);
                 binary
             }
-            Some(Err(why)) => {
-                session().fault(why);
+            Some(Err(error)) => {
+                session().fault(error);
                 std::process::exit(NOT_LOADED);
             }
         }
@@ -69,8 +69,8 @@ fn unregister(binary: Binary) {
 }
 
 /// Interposes CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in an `atexit` handler that runs before
-/// destructors in the same translation unit, which may launch kernels. So this function only marks our modules; they are
-/// unregistered when a running program registers the next one.
+/// destructors in the same translation unit, which may launch kernels. Therefore, this function only marks our modules;
+/// they are unregistered when a running program registers the next module.
 ///
 /// # Safety
 ///
@@ -94,9 +94,9 @@ fn unregister_unloaded() {
     }
 }
 
-/// Leaks a copy of a kernel's or variable's name, so that it outlives the library that registers it; returns the copy for
-/// both of CUDA's parameters.
-fn kept(device: *mut c_char, name: &str) -> [*mut c_char; 2] {
+/// Leaks a copy of a kernel's or variable's name, so that it outlives the library that registers it; returns the copy
+/// for both of CUDA's parameters.
+fn leak_name(device: *mut c_char, name: &str) -> [*mut c_char; 2] {
     let copy = CString::new(name).map_or(std::ptr::null_mut(), CString::into_raw);
     [if device.is_null() { device } else { copy }, copy]
 }
@@ -121,11 +121,12 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
     let table = session().registry().register_json(&table)?;
     for library in libraries {
         let path = CString::new(library.as_os_str().as_bytes())?;
-        // SAFETY: the path ends with a zero byte. The constructors in a probe's host code only call `superstep_observe`.
+        // SAFETY: the path ends with a zero byte. The constructors in a probe's host code only call
+        // `superstep_observe`.
         if unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
             // SAFETY: after a failed `dlopen`, `dlerror` returns a string.
-            let why = unsafe { text(libc::dlerror()) };
-            return Err(LoadError::ProbeLibrary(why));
+            let reason = unsafe { text(libc::dlerror()) };
+            return Err(LoadError::ProbeLibrary(reason));
         }
     }
     // The runtime reads aligned eight-byte words from the binary.
@@ -139,8 +140,8 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
     Ok((Box::leak(Box::new(FatBinaryWrapper::new(image))), table))
 }
 
-/// Returns the host variable for the device variable `device_name`, or null. Programs from before CUDA 5 refer to variables
-/// by name.
+/// Returns the host variable for the device variable `device_name`, or null. Programs that predate CUDA 5 refer to
+/// variables by name.
 ///
 /// # Safety
 ///
@@ -160,7 +161,7 @@ interposed! { returning () = ();
     ) |real with device device_name| {
         // SAFETY: the compiler's registration code passes zero-terminated names.
         let name = unsafe { text(device_name) };
-        let [device, device_name] = kept(device, &name);
+        let [device, device_name] = leak_name(device, &name);
         runtime().modules.lock().add_kernel(binary, host, name);
         real(device, device_name)
     }
@@ -170,7 +171,7 @@ interposed! { returning () = ();
     ) |real with device device_name| {
         // SAFETY: the compiler's registration code passes zero-terminated names.
         let name = unsafe { text(device_name) };
-        let [device, device_name] = kept(device, &name);
+        let [device, device_name] = leak_name(device, &name);
         let (host, bytes) = (host as usize, bytes as u64);
         let mut modules = runtime().modules.lock();
         modules.add_shadow(name.clone(), host);

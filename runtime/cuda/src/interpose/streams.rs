@@ -5,7 +5,7 @@ use crate::cuda::{Status, Stream, StreamArgument};
 use crate::recorder::runtime::runtime;
 use std::ffi::{c_int, c_uint};
 
-fn made(status: Status, stream: *mut Stream) -> Status {
+fn record_stream(status: Status, stream: *mut Stream) -> Status {
     if status.is_success() && !stream.is_null() {
         // SAFETY: the runtime has just written the handle.
         let handle = unsafe { *stream };
@@ -16,10 +16,10 @@ fn made(status: Status, stream: *mut Stream) -> Status {
 }
 
 interposed! {
-    [cudaStreamCreate](stream: *mut Stream) |real| { made(real(), stream) }
-    [cudaStreamCreateWithFlags](stream: *mut Stream, flags: c_uint) |real| { made(real(), stream) }
-    [cudaStreamCreateWithPriority](stream: *mut Stream, flags: c_uint, priority: c_int) |real| { made(real(), stream) }
-    // The stream is forgotten first, because once it is destroyed, another thread may get the same handle for a new stream.
+    [cudaStreamCreate](stream: *mut Stream) |real| { record_stream(real(), stream) }
+    [cudaStreamCreateWithFlags](stream: *mut Stream, flags: c_uint) |real| { record_stream(real(), stream) }
+    [cudaStreamCreateWithPriority](stream: *mut Stream, flags: c_uint, priority: c_int) |real| { record_stream(real(), stream) }
+    // Forgets the stream first, because once it is destroyed, another thread may get the same handle for a new stream.
     [cudaStreamDestroy](stream: Stream) |real| {
         if !stream.is_null() {
             runtime().stream_destroyed(stream);

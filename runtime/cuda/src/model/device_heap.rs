@@ -1,5 +1,5 @@
-//! Finds the heap of device-side `malloc` with a kernel that allocates its first block, since no driver function returns the
-//! heap's address.
+//! Finds the heap of device-side `malloc` with a kernel that allocates its first block, since no driver function
+//! returns the heap's address.
 
 use crate::cuda::memory::{self, Pinned};
 use crate::cuda::{CudaError, ask, cuda, driver};
@@ -7,7 +7,7 @@ use cudarc::runtime::sys::cudaLimit;
 use std::ffi::c_void;
 
 const PTX: &str = include_str!("../../device/heap_block.ptx");
-/// The heap begins and ends at multiples of this.
+/// The heap begins and ends at multiples of this size.
 const PAGE_BYTES: u64 = 2 << 20;
 
 /// Returns the first byte and the size of the current device's heap. Must be called before any kernel allocates.
@@ -28,7 +28,7 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
         // SAFETY: the function takes this one argument.
         unsafe { driver::launch(function, [[1; 3]; 2], 0, stream, arguments.as_mut_ptr()) }
     })?;
-    // SAFETY: the memory holds eight bytes, and the kernel that wrote them has ended.
+    // SAFETY: the memory is eight bytes long, and the kernel that wrote them has ended.
     let first = unsafe { answer.at::<u64>().read_volatile() };
     if first == 0 {
         return Err(CudaError::NoHeap);
@@ -36,7 +36,8 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
     Ok(around(first, limit as u64))
 }
 
-/// Returns the heap whose first block is at `first`: the heap allocates from its end (observed with driver 580 on an H200).
+/// Returns the first byte and the size of the heap whose first block is at `first`. The heap allocates from its end
+/// (observed with driver 580 on an H200).
 fn around(first: u64, limit_bytes: u64) -> (u64, u64) {
     let bytes = limit_bytes.next_multiple_of(PAGE_BYTES);
     let end = first.next_multiple_of(PAGE_BYTES);

@@ -19,7 +19,7 @@ pub struct Table {
     pub allocating: Vec<String>,
 }
 
-/// Reads the table of a kernel's module, which must be loaded. Returns an empty table if it has none.
+/// Reads the table of a kernel's module, which must be loaded. Returns an empty table if the module has none.
 pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     let module = driver::module_of(stub)?;
     let find = |name: &CStr| match driver::global(module, name)? {
@@ -31,8 +31,8 @@ pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     };
     let table = find(c"__superstep_globals")?;
     let names = find(c"__superstep_global_names")?;
-    let both = table.zip(names);
-    Ok(both.map_or_else(Table::default, |(table, names)| parse(&table, &names)))
+    let pair = table.zip(names);
+    Ok(pair.map_or_else(Table::default, |(table, names)| parse(&table, &names)))
 }
 
 /// Parses rows of an address and a size, 64 bits each, and zero-terminated names.

@@ -1,8 +1,9 @@
 //! CUDA graphs with recorded kernels: the launches that an instance of a graph makes, and the buffers that they use.
 //!
-//! A flush kernel follows each traced kernel, as in a stream. Arguments are the same for all launches: the device counts a
-//! buffer's launches, and the host numbers them in the same order when the program launches the graph. So kernels that share
-//! a buffer must run one after another: those captured from one stream, and explicit nodes that follow each other.
+//! A flush kernel follows each traced kernel, as in a stream. Arguments are the same for all launches: the device
+//! counts a buffer's launches, and the host numbers them in the same order when the program launches the graph.
+//! Therefore, kernels that share a buffer must run in sequence: those captured from one stream, and explicit nodes that
+//! follow each other.
 
 use crate::cuda::graph::captured_by;
 use crate::cuda::{Graph, GraphExec, GraphNode, StreamArgument};
@@ -26,7 +27,7 @@ pub enum NodeRecording {
 
 pub struct Node {
     pub kernel: Arc<Kernel>,
-    /// The program may change it.
+    /// The program may change the geometry.
     pub geometry: Mutex<Geometry>,
     pub recording: NodeRecording,
 }
@@ -44,7 +45,7 @@ impl Node {
 #[derive(Clone)]
 pub struct KnownNode {
     pub graph: Graph,
-    /// The nodes that the recorder added around it, in order; the last one follows the kernel.
+    /// The nodes that the recorder added around this node, in order; the last one follows the kernel.
     pub own: Vec<GraphNode>,
     pub node: Arc<Node>,
 }
@@ -71,39 +72,39 @@ impl Graphs {
     }
 
     pub fn capture_ended(&self) {
-        let less = |captures: usize| captures.checked_sub(1);
+        let decrement = |captures: usize| captures.checked_sub(1);
         let _ = self
             .captures
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, decrement);
     }
 
     pub fn is_capturing(&self) -> bool {
         self.captures.load(Ordering::Acquire) > 0
     }
 
-    /// Returns whether the stream is being captured, so that its work only runs when the graph is launched.
-    pub fn comes_later(&self, into: StreamArgument) -> bool {
+    /// Returns whether the stream is being captured, so that its work runs only when the graph is launched.
+    pub fn is_deferred(&self, into: StreamArgument) -> bool {
         self.is_capturing() && captured_by(into.stream()).is_some()
     }
 
-    /// Returns the buffer for the kernels that `graph` captures from `stream`; `make` creates it the first time.
+    /// Returns the buffer for the kernels that `graph` captures from `stream`; `create` creates it the first time.
     pub fn captured_buffer<E>(
         &self,
         graph: Graph,
         stream: StreamId,
-        make: impl FnOnce() -> Result<Arc<DrainBuffer>, E>,
+        create: impl FnOnce() -> Result<Arc<DrainBuffer>, E>,
     ) -> Result<Arc<DrainBuffer>, E> {
         let key = (graph, stream);
         if let Some(buffer) = self.state.lock().captured_buffers.get(&key) {
             return Ok(buffer.clone());
         }
-        let buffer = make()?;
+        let buffer = create()?;
         let mut state = self.state.lock();
         state.captured_buffers.insert(key, buffer.clone());
         Ok(buffer)
     }
 
-    /// Records that kernels captured from `stream` from now on need not follow earlier ones.
+    /// Records that kernels captured from `stream` from now on do not have to follow earlier ones.
     pub fn forget_captured_buffer(&self, graph: Graph, stream: StreamId) {
         self.state.lock().captured_buffers.remove(&(graph, stream));
     }
@@ -165,8 +166,8 @@ impl Graphs {
         Some(known)
     }
 
-    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if they share buffers, since both
-    /// may run at the same time.
+    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if they share buffers, since
+    /// both may run at the same time.
     pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
         let mut state = self.state.lock();
         let nodes = state.graphs.entry(graph).or_default();
@@ -203,8 +204,8 @@ impl Graphs {
     pub fn destroyed(&self, graph: Graph) {
         let mut state = self.state.lock();
         state.graphs.remove(&graph);
-        state.captured_buffers.retain(|(of, _), _| *of != graph);
-        state.chains.retain(|(of, _), _| *of != graph);
+        state.captured_buffers.retain(|(key, _), _| *key != graph);
+        state.chains.retain(|(key, _), _| *key != graph);
         state.nodes.retain(|_, known| known.graph != graph);
     }
 

@@ -22,13 +22,13 @@ impl Imported {
         self.0.lock().handles.insert(handle);
     }
 
-    /// Forgets a handle, whose number the driver may reuse.
+    /// Forgets a handle, since the driver may reuse its number.
     pub fn release(&self, handle: u64) {
         self.0.lock().handles.remove(&handle);
     }
 
-    /// Records that memory was opened at `address`, which is the same each time. `is_known` means that the memory is already
-    /// noted as allocated.
+    /// Records that memory was opened at `address`, which is the same each time. `is_known` means that the memory is
+    /// already recorded as allocated.
     pub fn opened(&self, address: u64, is_known: bool) {
         let mut state = self.0.lock();
         let count = state.opened.entry(address).or_insert(0);
@@ -49,7 +49,8 @@ impl Imported {
         is_last
     }
 
-    /// Records a mapping; returns the kind of its memory, which distinguishes this process's memory from that of others.
+    /// Records a mapping; returns the kind of its memory, which distinguishes this process's memory from other
+    /// processes'.
     pub fn mapped(&self, address: u64, handle: u64) -> AllocationKind {
         let mut state = self.0.lock();
         state.mapped.insert(address);
@@ -63,10 +64,10 @@ impl Imported {
     pub fn unmapped(&self, address: u64, bytes: u64) -> Vec<u64> {
         let mut state = self.0.lock();
         let range = address..address.saturating_add(bytes);
-        let gone: Vec<u64> = state.mapped.range(range).copied().collect();
-        for start in &gone {
+        let removed: Vec<u64> = state.mapped.range(range).copied().collect();
+        for start in &removed {
             state.mapped.remove(start);
         }
-        gone
+        removed
     }
 }

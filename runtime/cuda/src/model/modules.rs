@@ -10,20 +10,20 @@ pub struct Kernel {
     pub name: String,
     pub stub: Stub,
     pub binary: cuda::Binary,
-    /// `None` if Superstep did not build its module.
+    /// `None` if Superstep did not build the kernel's module.
     pub probe: Option<Probe>,
     /// Number of parameters, excluding the probe's trailing ones.
     pub parameters: usize,
     pub launches: bool,
     /// Queried at the first launch.
     pub attributes: OnceLock<Option<cudaFuncAttributes>>,
-    /// Completed when its registers and occupancy have been recorded, at its first launch.
+    /// Completed when the kernel's registers and occupancy have been recorded, at the first launch.
     pub resources: Once,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its shadow on the host, or the pointer to the memory of a managed variable.
+    /// The variable's shadow on the host, or the pointer to the memory of a managed variable.
     pub host: usize,
     pub name: String,
     pub bytes: u64,
@@ -125,11 +125,11 @@ impl Modules {
     pub fn forget_variables(&mut self, device: i32) {
         self.announced_variables.remove(&device);
         self.allocating.remove(&device);
-        self.tables_read.retain(|&(of, _)| of != device);
+        self.tables_read.retain(|&(other, _)| other != device);
     }
 
-    /// Returns at most `most` stubs of traced kernels.
-    pub fn traced_stubs(&self, most: usize) -> Vec<Stub> {
+    /// Returns at most `limit` stubs of traced kernels.
+    pub fn traced_stubs(&self, limit: usize) -> Vec<Stub> {
         let kernels = (self.binaries.values())
             .flat_map(|binary| binary.kernels.iter().map(move |kernel| (binary, kernel)));
         kernels
@@ -138,7 +138,7 @@ impl Modules {
                 kernel.is_some_and(|(probe, _)| probe == Probe::Trace)
             })
             .map(|(_, (stub, _))| *stub)
-            .take(most)
+            .take(limit)
             .collect()
     }
 
@@ -161,7 +161,7 @@ impl Modules {
         let binary = self.binaries.get(&binary)?;
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         let name = &binary.table.as_ref()?.kernels.get(index)?.name;
-        let (stub, _) = binary.kernels.iter().find(|(_, known)| known == name)?;
+        let (stub, _) = binary.kernels.iter().find(|(_, other)| other == name)?;
         self.kernel(*stub)
     }
 

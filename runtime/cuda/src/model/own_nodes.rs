@@ -1,4 +1,4 @@
-//! Hides the nodes that recorders added to the program's graphs: each appears as the node of its kernel.
+//! Hides the nodes that recorders added to the program's graphs: each of them appears as the node of its kernel.
 
 use crate::cuda::graph::{Row, rows};
 use crate::cuda::{GraphNode, Status};
@@ -20,14 +20,14 @@ pub fn nodes(
     graphs: &Graphs,
     nodes: *mut GraphNode,
     count: *mut usize,
-    ask: impl Fn(*mut GraphNode, *mut usize) -> Status,
+    query: impl Fn(*mut GraphNode, *mut usize) -> Status,
 ) -> Status {
     let Some(owners) = owners(graphs, count) else {
-        return ask(nodes, count);
+        return query(nodes, count);
     };
-    let all = rows(false, |[nodes], _, count| ask(nodes, count));
-    let all = all.map(|all| shown(&owners, all));
-    give(all, [nodes], null_mut(), count)
+    let all = rows(false, |[nodes], _, count| query(nodes, count));
+    let all = all.map(|all| replace_own(&owners, all));
+    write_rows(all, [nodes], null_mut(), count)
 }
 
 pub fn edges(
@@ -35,15 +35,15 @@ pub fn edges(
     ends: [*mut GraphNode; 2],
     data: *mut u64,
     count: *mut usize,
-    ask: impl Fn([*mut GraphNode; 2], *mut u64, *mut usize) -> Status,
+    query: impl Fn([*mut GraphNode; 2], *mut u64, *mut usize) -> Status,
 ) -> Status {
     let Some(owners) = owners(graphs, count) else {
-        return ask(ends, data, count);
+        return query(ends, data, count);
     };
-    // Only requests data if the program does, so that CUDA still refuses edges with data otherwise.
-    let all = rows(!data.is_null(), ask);
-    let others = |all| shown(&owners, all).filter(|([from, to], _)| from != to);
-    give(all.map(others), ends, data, count)
+    // Requests data only if the program does, so that CUDA still rejects edges with data otherwise.
+    let all = rows(!data.is_null(), query);
+    let others = |all| replace_own(&owners, all).filter(|([from, to], _)| from != to);
+    write_rows(all.map(others), ends, data, count)
 }
 
 /// Lists the nodes that `node` depends on, or those that depend on it.
@@ -53,35 +53,36 @@ pub fn neighbours(
     nodes: *mut GraphNode,
     data: *mut u64,
     count: *mut usize,
-    ask: impl Fn(GraphNode, *mut GraphNode, *mut u64, *mut usize) -> Status,
+    query: impl Fn(GraphNode, *mut GraphNode, *mut u64, *mut usize) -> Status,
 ) -> Status {
     let Some(owners) = owners(graphs, count) else {
-        return ask(node, nodes, data, count);
+        return query(node, nodes, data, count);
     };
     let own = owners.iter().filter(|(_, owner)| **owner == node);
     let members = [node].into_iter().chain(own.map(|(&own, _)| own));
     let all = members.map(|member| {
         rows(!data.is_null(), |[nodes], data, count| {
-            ask(member, nodes, data, count)
+            query(member, nodes, data, count)
         })
     });
     let all: Result<Vec<_>, _> = all.collect();
-    let others = |all: Vec<_>| shown(&owners, all.concat()).filter(|([other], _)| *other != node);
-    give(all.map(others), [nodes], data, count)
+    let others =
+        |all: Vec<_>| replace_own(&owners, all.concat()).filter(|([other], _)| *other != node);
+    write_rows(all.map(others), [nodes], data, count)
 }
 
 /// Replaces the recorders' nodes in rows with the nodes of their kernels.
-fn shown<const NODES: usize>(
+fn replace_own<const NODES: usize>(
     owners: &Owners,
     rows: Vec<Row<NODES>>,
 ) -> impl Iterator<Item = Row<NODES>> {
-    let shown = |node| owners.get(&node).copied().unwrap_or(node);
-    (rows.into_iter()).map(move |(nodes, data)| (nodes.map(shown), data))
+    let owner = |node| owners.get(&node).copied().unwrap_or(node);
+    (rows.into_iter()).map(move |(nodes, data)| (nodes.map(owner), data))
 }
 
-/// Passes each of `rows` to the program once, as CUDA does: either only their number, or as many rows as fit, padded with
-/// null.
-fn give<const NODES: usize>(
+/// Passes each of `rows` to the program once, as CUDA does: either only their number, or as many rows as fit, padded
+/// with null.
+fn write_rows<const NODES: usize>(
     rows: Result<impl Iterator<Item = Row<NODES>>, Status>,
     columns: [*mut GraphNode; NODES],
     data: *mut u64,

@@ -1,4 +1,5 @@
-//! Launches in a counting run. Device memory has a counter for each site; the counters are copied out after each launch.
+//! Launches in a counting run. Device memory has a counter for each site; the counters are copied out after each
+//! launch.
 
 use super::drain::monitor::Results;
 use super::drain::signals::{HAS_REST, wait_while};
@@ -36,7 +37,7 @@ pub struct Counters {
     pub context: u64,
     /// Number of modules whose sites are counted.
     modules: usize,
-    /// Held while a launch is enqueued, since each launch must clear, use and read the counters before the next.
+    /// Held while a launch is enqueued, since each launch must clear, use and read the counters before the next launch.
     submit: Mutex<()>,
     counters: u64,
     sites: Arc<Vec<SiteId>>,
@@ -58,15 +59,15 @@ impl Counting {
     }
 
     /// Returns the counters of a stream, for all modules registered so far.
-    fn of_stream(&self, stream: StreamId) -> Result<Arc<Counters>, RecordError> {
+    fn counters_of(&self, stream: StreamId) -> Result<Arc<Counters>, RecordError> {
         let registry = session().registry();
         let mut counters = self.counters.lock();
         match counters.get(&stream) {
-            Some(known) if known.modules == registry.count() => Ok(known.clone()),
+            Some(current) if current.modules == registry.count() => Ok(current.clone()),
             _ => {
-                let made = Arc::new(Counters::new(&registry.from(0))?);
-                counters.insert(stream, made.clone());
-                Ok(made)
+                let new = Arc::new(Counters::new(&registry.from(0))?);
+                counters.insert(stream, new.clone());
+                Ok(new)
             }
         }
     }
@@ -74,7 +75,7 @@ impl Counting {
 
 impl Recorder for Counting {
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
-        let counters = self.of_stream(runtime().stream(call.stream))?;
+        let counters = self.counters_of(runtime().stream(call.stream))?;
         let stream = call.stream();
         let _submit = counters.submit.lock();
         let active = call.begin(kernel);
@@ -107,7 +108,7 @@ impl Recorder for Counting {
         place.copy(slot, memory).check(DOING)?;
         let data = std::ptr::from_ref(counted).cast_mut().cast::<c_void>();
         // SAFETY: the node is never freed.
-        let queued = unsafe { place.host_function(counts_are_there, data) };
+        let queued = unsafe { place.host_function(counts_arrived, data) };
         queued.check(DOING)?;
         self.nodes.lock().push(counted);
         Ok(NodeRecording::Counted(counted))
@@ -169,7 +170,7 @@ impl Counters {
         copied.check("copy the site counters")?;
         done.record(stream);
         let sites = self.sites.clone();
-        let write = move |active: &ActiveLaunch| note(&sites, slot.memory(), active);
+        let write = move |active: &ActiveLaunch| record_counts(&sites, slot.memory(), active);
         Ok(Results {
             done,
             write: Box::new(write),
@@ -178,15 +179,16 @@ impl Counters {
 }
 
 /// Records the counts of a launch and returns their sum.
-fn note(sites: &[SiteId], slot: Pinned, active: &ActiveLaunch) -> u64 {
-    // SAFETY: the slot holds one counter per site, and the copy into it has ended.
+fn record_counts(sites: &[SiteId], slot: Pinned, active: &ActiveLaunch) -> u64 {
+    // SAFETY: the slot has one counter per site, and the copy into it has ended.
     let counts = unsafe { std::slice::from_raw_parts(slot.at::<u64>(), sites.len()) };
     let by_site = sites.iter().copied().zip(counts.iter().copied());
     session().site_counts(active, by_site);
     counts.iter().sum()
 }
 
-/// A kernel in a CUDA graph with the counting probe. The graph holds a pointer to this, so it is never freed.
+/// A kernel in a CUDA graph with the counting probe. The graph has a pointer to this value, which is therefore never
+/// freed.
 pub struct CountedNode {
     pub counters: Counters,
     slot: Pinned,
@@ -210,14 +212,14 @@ impl CountedNode {
 }
 
 /// Host function that runs after a counted kernel in a CUDA graph, when its counts are on the host.
-unsafe extern "C" fn counts_are_there(data: *mut c_void) {
-    // SAFETY: `Counting::add_to_graph` made the node, which is never freed.
+unsafe extern "C" fn counts_arrived(data: *mut c_void) {
+    // SAFETY: `Counting::add_to_graph` created the node, which is never freed.
     let node = unsafe { &*data.cast::<CountedNode>() };
     let mut pending = node.pending.lock();
     let Some(active) = pending.front().cloned() else {
         return;
     };
-    let accesses = note(&node.counters.sites, node.slot, &active);
+    let accesses = record_counts(&node.counters.sites, node.slot, &active);
     session().launch_end(&active, accesses, 0, LaunchOutcome::Completed);
     pending.pop_front();
 }

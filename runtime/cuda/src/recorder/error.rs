@@ -8,7 +8,7 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum RecordError {
-    /// CUDA refused the program's own call, and the program gets its code.
+    /// CUDA rejected the program's own call, and the program gets the error code.
     #[error("{0}")]
     Refused(Status),
     #[error(transparent)]
@@ -20,7 +20,7 @@ pub enum RecordError {
     )]
     UnknownProtocol(String),
     #[error(
-        "the program was built for --protocol {built}, but {variable} asks for {wanted}; rebuild it for that protocol, or unset the variable",
+        "the program was built for --protocol {built}, but {variable} requests {wanted}; rebuild it for that protocol, or unset the variable",
         variable = PROTOCOL
     )]
     OtherProtocol { built: Protocol, wanted: Protocol },
@@ -60,12 +60,12 @@ pub enum RecordError {
         "{0} launches a kernel through an address loaded from memory; name the kernel directly at the launch"
     )]
     UnnamedChild(String),
-    #[error("{0} got too few arguments")]
+    #[error("{0} received too few arguments")]
     TooFewArguments(String),
     #[error(
-        "a grid of {ctas} CTAs exceeds the {most} that --in-situ can distinguish; trace the program without --in-situ"
+        "a grid of {ctas} CTAs exceeds the {max} that --in-situ can distinguish; trace the program without --in-situ"
     )]
-    TooManyCtas { ctas: u128, most: u64 },
+    TooManyCtas { ctas: u128, max: u64 },
     #[error(
         "launch number {0} exceeds the limit of --in-situ; trace a part of the program (--launch-count)"
     )]

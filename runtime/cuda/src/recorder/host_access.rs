@@ -1,4 +1,4 @@
-//! Notes the program's memory: the host's allocations, copies and fills, device variables, and the heap of device-side `malloc`.
+//! Records the program's memory: the host's allocations, copies and fills, device variables, and the `malloc` heap.
 
 use super::runtime::{Runtime, runtime, session};
 use crate::cuda::device::{current_device, symbol_address};
@@ -31,7 +31,7 @@ impl Runtime {
         self.in_situ.freed(address);
     }
 
-    /// Records that the program opened another process's memory, from `address` to the end of the allocation that contains it.
+    /// Records that the program opened another process's memory, from `address` to the end of that allocation.
     pub fn opened(&self, address: u64) {
         session().shares_memory();
         let is_known = session().is_allocated(address);
@@ -73,19 +73,19 @@ impl Runtime {
         }
     }
 
-    /// Records new device variables: those that the program's host code names, and all those in the module of `kernel`. This
-    /// loads their modules.
+    /// Records new device variables: those that the program's host code names, and all variables in the module of
+    /// `kernel`. This loads their modules.
     pub fn note_variables(&self, kernel: &Kernel) {
         let device = current_device();
-        self.note_named_variables(device);
-        self.note_table(device, kernel);
+        self.record_named_variables(device);
+        self.record_table(device, kernel);
         // The program may change the heap's size until this launch.
         if self.modules.lock().allocates_first(device, &kernel.name) {
-            self.note_device_heap();
+            self.record_device_heap();
         }
     }
 
-    fn note_table(&self, device: i32, kernel: &Kernel) {
+    fn record_table(&self, device: i32, kernel: &Kernel) {
         if kernel.probe != Some(Probe::Trace)
             || !self.modules.lock().table_is_new(device, kernel.binary)
         {
@@ -96,29 +96,29 @@ impl Runtime {
                 self.modules.lock().add_allocating(device, table.allocating);
                 for variable in table.variables {
                     if !session().is_allocated(variable.address) {
-                        self.note_variable(variable.address, variable.bytes, variable.name);
+                        self.record_variable(variable.address, variable.bytes, variable.name);
                     }
                 }
             }
             Err(error) => session().warning(format!(
-                "{error}; variables that the host code does not name may be reported as lying outside all allocations"
+                "{error}; variables that the host code does not name may be reported as outside all allocations"
             )),
         }
     }
 
-    fn note_device_heap(&self) {
+    fn record_device_heap(&self) {
         match device_heap::extent() {
             Ok((address, bytes)) if !session().is_allocated(address) => {
-                self.note_variable(address, bytes, DEVICE_HEAP.to_owned());
+                self.record_variable(address, bytes, DEVICE_HEAP.to_owned());
             }
             Ok(_) => {}
             Err(error) => session().warning(format!(
-                "{error}; blocks that kernels allocate may be reported as lying outside all allocations"
+                "{error}; blocks that kernels allocate may be reported as outside all allocations"
             )),
         }
     }
 
-    fn note_named_variables(&self, device: i32) {
+    fn record_named_variables(&self, device: i32) {
         let variables = self.modules.lock().new_variables(device).to_vec();
         for variable in variables {
             let address = if variable.managed {
@@ -128,7 +128,7 @@ impl Runtime {
                 symbol_address(variable.host as *const c_void)
             };
             match address {
-                Ok(address) => self.note_variable(address, variable.bytes, variable.name),
+                Ok(address) => self.record_variable(address, variable.bytes, variable.name),
                 Err(status) => {
                     let doing = format!("find the device variable {}", variable.name);
                     session().warning(CudaError::of(doing)(status));
@@ -137,7 +137,7 @@ impl Runtime {
         }
     }
 
-    fn note_variable(&self, address: u64, bytes: u64, name: String) {
+    fn record_variable(&self, address: u64, bytes: u64, name: String) {
         self.allocated(address, bytes, AllocationKind::Symbol { name });
     }
 }
@@ -159,8 +159,8 @@ impl Rows {
         }
     }
 
-    /// Returns the rows from byte `x` of row `y` of slice `z` on, in memory that begins at `first`. `height` is the number of rows from
-    /// one slice to the next.
+    /// Returns the rows that begin at byte `x` of row `y` in slice `z` of memory that begins at `first`. `height` is
+    /// the number of rows from one slice to the next.
     pub fn within(first: u64, [x, y, z]: [usize; 3], [pitch, height]: [usize; 2]) -> Self {
         let slice_bytes = (height * pitch) as u64;
         Rows {
@@ -175,8 +175,8 @@ impl Rows {
     }
 }
 
-/// Records a copy of bytes x rows x slices. `on_device` returns whether the source and the destination are on the device.
-pub fn note_copy(
+/// Records a copy of bytes x rows x slices. `on_device` returns whether source and destination are on the device.
+pub fn record_copy(
     to: Rows,
     from: Rows,
     on_device: impl FnOnce() -> [bool; 2],
@@ -187,30 +187,30 @@ pub fn note_copy(
         let [from_device, to_device] = on_device();
         direction(from_device, to_device)
     });
-    note_pieces(to, Some(from), size, into, |to, from, bytes, stream| {
+    record_pieces(to, Some(from), size, into, |to, from, bytes, stream| {
         session().copy(*between, to, from, bytes, stream);
     });
 }
 
-pub fn note_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument) {
-    note_pieces(memory, None, size, into, |to, _, bytes, stream| {
+pub fn record_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgument) {
+    record_pieces(memory, None, size, into, |to, _, bytes, stream| {
         session().memset(to, bytes, value, stream);
     });
 }
 
-/// Calls `note` with the addresses in `to` and `from` and the size of each piece of a box of bytes x rows x slices: as few pieces as
-/// possible for a copy, at least one for each slice of a fill.
-fn note_pieces(
+/// Calls `record` with the addresses in `to` and `from` and the size of each piece of a box of bytes x rows x slices:
+/// as few pieces as possible for a copy, at least one for each slice of a fill.
+fn record_pieces(
     to: Rows,
     from: Option<Rows>,
     size: [usize; 3],
     into: StreamArgument,
-    note: impl Fn(u64, u64, u64, StreamId),
+    record: impl Fn(u64, u64, u64, StreamId),
 ) {
     let runtime = runtime();
     runtime.device();
-    // Each launch of the graph notes the copy or fill.
-    if runtime.graphs.comes_later(into) {
+    // Each launch of the graph records the copy or fill.
+    if runtime.graphs.is_deferred(into) {
         return;
     }
     let stream = runtime.stream(into);
@@ -229,34 +229,34 @@ fn note_pieces(
     for slice in 0..depth {
         for row in 0..height {
             let [address, source] = sides.map(|side| side.row(slice, row));
-            note(address, source, width, stream);
+            record(address, source, width, stream);
             runtime.in_situ.host_wrote(address, width, into);
         }
     }
 }
 
-pub fn note_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
+pub fn record_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
     let memory = Rows::new(fill.dst as u64, fill.pitch);
     let width = fill.width * fill.elementSize as usize;
-    note_fill(memory, fill.value as u8, [width, fill.height, 1], into);
+    record_fill(memory, fill.value as u8, [width, fill.height, 1], into);
 }
 
-pub fn note_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
+pub fn record_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
     let first = [c.dstHost as u64, c.dstDevice];
     let offset = [c.dstXInBytes, c.dstY, c.dstZ];
     let to = side(c.dstMemoryType, first, offset, [c.dstPitch, c.dstHeight]);
     let first = [c.srcHost as u64, c.srcDevice];
     let offset = [c.srcXInBytes, c.srcY, c.srcZ];
     let from = side(c.srcMemoryType, first, offset, [c.srcPitch, c.srcHeight]);
-    note_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
+    record_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
 }
 
-pub fn note_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
+pub fn record_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {
     let (first, offset) = ([c.dstHost as u64, c.dstDevice], [c.dstXInBytes, c.dstY, 0]);
     let to = side(c.dstMemoryType, first, offset, [c.dstPitch, 0]);
     let (first, offset) = ([c.srcHost as u64, c.srcDevice], [c.srcXInBytes, c.srcY, 0]);
     let from = side(c.srcMemoryType, first, offset, [c.srcPitch, 0]);
-    note_sides(to, from, [c.WidthInBytes, c.Height, 1], into);
+    record_sides(to, from, [c.WidthInBytes, c.Height, 1], into);
 }
 
 /// Returns one side of a copy, or `None` if it is an array.
@@ -273,11 +273,11 @@ fn side(
     }
 }
 
-fn note_sides(to: Option<Rows>, from: Option<Rows>, size: [usize; 3], into: StreamArgument) {
+fn record_sides(to: Option<Rows>, from: Option<Rows>, size: [usize; 3], into: StreamArgument) {
     match (to, from) {
         (Some(to), Some(from)) => {
             let on_device = || [from, to].map(|side| is_on_device(side.address));
-            note_copy(to, from, on_device, size, into);
+            record_copy(to, from, on_device, size, into);
         }
         _ => session().gap(Gap::ArrayCopy),
     }

@@ -1,8 +1,9 @@
-//! Kernel launches, and the ways to record them.
+//! Kernel launches and the ways to record them.
 //!
-//! An exported function turns a launch into a [`Call`]. `launch` finds its kernel, whose [`Recorder`] was chosen when the
-//! module was registered; `launch::graph_nodes` and `launch::graphs` do the same for CUDA graphs, and `launch::opaque` notes
-//! launches of other code. `tracing` has the recorder for the `stream` and `thesis` protocols.
+//! An exported function turns a launch into a [`Call`]. `launch` finds its kernel, whose [`Recorder`] was chosen when
+//! the module was registered; `launch::graph_nodes` and `launch::graphs` do the same for CUDA graphs, and
+//! `launch::opaque` records launches of other code. `tracing` contains the recorder for the `stream` and `thesis`
+//! protocols.
 
 pub mod counting;
 pub mod drain;

@@ -1,6 +1,6 @@
-//! Launches of kernels with a user's probe. Each has exclusive use of the probe's memory, which is cleared before the kernel
-//! and read after it has ended. The launching thread waits for this. A launch without the probe runs the kernel's native
-//! copy without waiting.
+//! Launches of kernels with a user's probe. Each has exclusive use of the probe's memory, which is cleared before the
+//! kernel starts and read after it has ended; the launching thread waits for this. A launch without the probe runs the
+//! kernel's native copy without waiting.
 
 use super::drain::monitor::Item;
 use super::launch::graph_nodes::Insertion;
@@ -113,7 +113,8 @@ impl Probing {
         Ok((status, found))
     }
 
-    /// Returns the native copy of a kernel on this device. `None` unless `call` is plain, since the driver launches it.
+    /// Returns the native copy of a kernel on this device. Returns `None` unless `call` is plain, since the copy is
+    /// launched by the driver.
     fn native(&self, call: &Call<'_>, kernel: &Kernel) -> Option<Function> {
         if call.form != Form::Plain {
             return None;
@@ -136,13 +137,13 @@ impl Probing {
 fn launch_native(call: &Call<'_>, function: Function, kernel: &Kernel) -> Status {
     if call.shared_bytes > DEFAULT_SHARED_BYTES {
         let bytes = i32::try_from(call.shared_bytes).unwrap_or(i32::MAX);
-        let most = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let attribute = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the driver has returned the function. If this fails, the launch fails as well.
-        unsafe { driver!(cuFuncSetAttribute(function.raw(), most, bytes)) };
+        unsafe { driver!(cuFuncSetAttribute(function.raw(), attribute, bytes)) };
     }
     let bytes = u32::try_from(call.shared_bytes).unwrap_or(u32::MAX);
     with_trailing(kernel, call.arguments, [0; 2], |arguments| {
-        // SAFETY: the function takes the kernel's own parameters and two more of 64 bits.
+        // SAFETY: the function accepts the kernel's own parameters and two more of 64 bits.
         unsafe {
             let shape = [call.grid, call.block];
             driver::launch(function, shape, bytes, call.stream(), arguments)
@@ -172,12 +173,12 @@ fn place(
     } else {
         if known != 0 {
             memory.remove(&device);
-            // SAFETY: no launch uses the memory, since each has been waited for.
+            // SAFETY: no launch uses the memory any longer, since each one was waited for.
             unsafe { free_device_memory(known) };
         }
-        let made = device_memory(bytes, "probe")?;
-        memory.insert(device, (made, bytes));
-        made
+        let allocated = device_memory(bytes, "probe")?;
+        memory.insert(device, (allocated, bytes));
+        allocated
     };
     Ok(LaunchMemory {
         base,
@@ -196,7 +197,7 @@ fn write(
     stream: Stream,
 ) -> Result<(), CudaError> {
     let bytes = (place.tables - place.fields) as usize + place.table_bytes;
-    // SAFETY: the memory is as long as the layout says; the launch that uses it is waited for.
+    // SAFETY: the memory is as long as the layout says; the caller waits for the launch that uses it.
     let cleared = unsafe { memory::fill(place.fields, 0, bytes, stream) };
     cleared.check("clear the probe's memory")?;
     // SAFETY: the context is plain data without padding.
@@ -204,7 +205,7 @@ fn write(
     words.resize(CONTEXT_BYTES / 8, 0);
     words.extend_from_slice(parameters);
     let (from, bytes) = (words.as_ptr().cast(), size_of_val(&words[..]));
-    // SAFETY: both sides hold `bytes` bytes, and the source is pageable.
+    // SAFETY: both sides are `bytes` bytes long, and the source is pageable.
     let copied = unsafe { memory::copy_to_device(place.base, from, bytes, stream) };
     copied.check("write the probe's memory")
 }
@@ -217,7 +218,7 @@ fn read(
     let mut fields = vec![0u8; place.field_bytes];
     let mut tables = vec![0u64; place.table_bytes / 8];
     let copy = |to: *mut c_void, from: u64, bytes: usize| {
-        // SAFETY: both sides hold `bytes` bytes, and the destination is pageable.
+        // SAFETY: both sides are `bytes` bytes long, and the destination is pageable.
         unsafe { memory::copy_to_host(to, from, bytes, stream) }
     };
     copy(fields.as_mut_ptr().cast(), place.fields, fields.len())

@@ -64,7 +64,7 @@ pub fn monitor() -> &'static Monitor {
 }
 
 impl Runtime {
-    /// Returns the device of the run, which is that of the first call. Returns `None`, with a warning, if there is no GPU.
+    /// Returns the run's device: the current device at the first call. Warns and returns `None` if there is no GPU.
     pub fn device(&self) -> Option<&Device> {
         let device = self.device.get_or_init(|| {
             let device = Device::current();
@@ -103,8 +103,8 @@ impl Runtime {
         self.has_ended() && device::is_unloading()
     }
 
-    /// Registers the handlers that end the run; ends it again if it has ended. Requires the CUDA context, since the handlers
-    /// must run before its destruction.
+    /// Registers the handlers that end the run; ends it again if it has already ended. Requires the CUDA context, since
+    /// the handlers must run before its destruction.
     pub fn hook_exit(&self) {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -121,7 +121,7 @@ impl Runtime {
         }
     }
 
-    /// Allocates the first stream's trace memory and loads the traced kernels, before the program can take all of a device's memory.
+    /// Allocates the first stream's trace memory and loads the traced kernels before the program can use up the memory.
     pub fn prepare(&self) {
         if self.prepared.load(Ordering::Relaxed) == u64::MAX {
             return;
@@ -177,7 +177,7 @@ impl Runtime {
         }
     }
 
-    /// Records a module with this probe.
+    /// Records that a module with this probe was registered.
     pub fn registered(&self, probe: Probe) {
         if probe == Probe::Trace && matches!(self.protocol(), Ok(Protocol::InSitu)) {
             self.in_situ.use_it();
@@ -290,7 +290,7 @@ fn add_exit_handler() {
     unsafe { libc::atexit(at_exit) };
 }
 
-/// Registers an exit handler, so that even a program that never calls CUDA gets a summary.
+/// Registers an exit handler so that even a program that never calls CUDA gets a summary.
 pub fn hook_exit_early() {
     static HOOK: Once = Once::new();
     HOOK.call_once(add_exit_handler);

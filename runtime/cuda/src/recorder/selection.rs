@@ -5,7 +5,7 @@ use crate::cuda::CudaError;
 use crate::cuda::memory::device_words;
 use superstep_trace::{Recorded, Sample, SampleUnit, Selection};
 
-/// Bits of the second trailing parameter: to record nothing, or only the selected CTAs.
+/// Bits of the second trailing parameter: record nothing, or only the selected CTAs.
 pub const SKIPPED: u64 = 1 << 63;
 pub const BY_CTA: u64 = 1 << 62;
 
@@ -28,8 +28,8 @@ pub fn device_selection() -> Result<u64, CudaError> {
 }
 
 pub fn words(selection: &Selection) -> Vec<u64> {
-    let of_ctas = |sample: &Sample| sample.unit == SampleUnit::Ctas;
-    let (seed, threshold) = (selection.sample.filter(of_ctas))
+    let samples_ctas = |sample: &Sample| sample.unit == SampleUnit::Ctas;
+    let (seed, threshold) = (selection.sample.filter(samples_ctas))
         .map_or((0, 1 << 32), |sample| (sample.seed, sample.threshold()));
     let mut words = vec![seed, threshold, selection.ctas.len() as u64];
     for range in &selection.ctas {

@@ -30,7 +30,7 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Creates a buffer for the first stream on a device. If that fails, the first launch reports it.
+    /// Creates a buffer for the first stream on a device. If that fails, the first launch reports the error.
     pub fn prepare(&self, device: i32) {
         let _ = self.buffers.prepare(device, &|| stream_transport(false));
     }
@@ -92,14 +92,14 @@ impl Recorder for Tracing {
             call.explain_refusal(kernel, launched);
         }
         if let Some(data) = notice {
-            // SAFETY: `data` lives until `kernel_finished` frees it, which the stream calls after `kernel_starts`.
+            // SAFETY: `kernel_finished`, which the stream calls after `kernel_started`, frees `data`.
             let queued = unsafe { stream.launch_host_function(kernel_finished, data) };
             if !queued.is_success() {
                 buffer.queue.fault(&queued.to_string());
             }
         } else if let Err(error) = count_end(&buffer, stream) {
-            // Done even after a refused kernel, so that the device's count stays correct. The monitor reports device errors
-            // in more detail.
+            // Done even if the kernel was refused, so that the device's count stays correct. The monitor reports device
+            // errors in more detail.
             ticket.fail(error.to_string());
         }
         buffer.queue.submitted(&ticket);
@@ -131,43 +131,43 @@ fn transport() -> Result<Transport, RecordError> {
 fn thesis_transport() -> Result<Transport, RecordError> {
     let config = session().config();
     let sms = Device::current()?.sms;
-    let usual = (sms.next_power_of_two().min(MAX_BINS), BIN_RECORDS);
-    let bins = config.bins.map_or(usual.0, |bins| bins as usize);
+    let defaults = (sms.next_power_of_two().min(MAX_BINS), BIN_RECORDS);
+    let bins = config.bins.map_or(defaults.0, |bins| bins as usize);
     let records = config
         .bin_records
-        .map_or(usual.1, |records| records.get() as usize);
+        .map_or(defaults.1, |records| records.get() as usize);
     let wanted = Shape::rounded(bins, records);
     let buffer = Buffer::new(wanted, device_selection()?)?;
     if buffer.shape != wanted {
-        let (got, asked) = (buffer.shape.bin_records, wanted.bin_records);
+        let (actual, requested) = (buffer.shape.bin_records, wanted.bin_records);
         session().warning(format!(
-            "host memory is short: bins hold {got} records instead of {asked}"
+            "host memory is short: bins hold {actual} records instead of {requested}"
         ));
     }
     Ok(Transport::Thesis(buffer))
 }
 
-fn stream_transport(of_graph: bool) -> Result<Transport, RecordError> {
+fn stream_transport(for_graph: bool) -> Result<Transport, RecordError> {
     let sms = Device::current()?.sms;
     let mut settings = stream::Settings::new(session().config(), sms);
-    if of_graph {
+    if for_graph {
         settings = settings.for_graph();
     }
     let buffer = stream::Buffer::new(&settings, device_selection()?)?;
-    let (got, asked) = (buffer.shape, settings.shape);
-    if got.host_slots != asked.host_slots {
+    let (actual, requested) = (buffer.shape, settings.shape);
+    if actual.host_slots != requested.host_slots {
         session().warning(format!(
             "host memory is short: it has room for {} pieces of each ring instead of {}",
-            got.host_slots, asked.host_slots
+            actual.host_slots, requested.host_slots
         ));
     }
-    if (got.slots, got.piece_units) != (asked.slots, asked.piece_units) {
+    if (actual.slots, actual.piece_units) != (requested.slots, requested.piece_units) {
         session().warning(format!(
             "device memory is short: rings have {} pieces of {} bytes instead of {} of {}",
-            got.slots,
-            got.piece_bytes(),
-            asked.slots,
-            asked.piece_bytes()
+            actual.slots,
+            actual.piece_bytes(),
+            requested.slots,
+            requested.piece_bytes()
         ));
     }
     Ok(Transport::Stream(buffer, settings))
@@ -195,24 +195,24 @@ fn announce(
     let (queue, ticket) = (buffer.queue.clone(), ticket.clone());
     let notice = Box::into_raw(Box::new(Notice { queue, ticket }));
     // SAFETY: the notice lives until `kernel_finished` frees it.
-    match unsafe { stream.launch_host_function(kernel_starts, notice.cast()) } {
+    match unsafe { stream.launch_host_function(kernel_started, notice.cast()) } {
         Status::SUCCESS => Ok(notice.cast()),
         error => {
-            // SAFETY: the stream did not accept the function, so nothing else has the box.
+            // SAFETY: the stream did not accept the function, so nothing else owns the box.
             drop(unsafe { Box::from_raw(notice) });
             Err(error)
         }
     }
 }
 
-unsafe extern "C" fn kernel_starts(data: *mut c_void) {
-    // SAFETY: `announce` made the box; `kernel_finished`, which frees it, runs later in the same stream.
+unsafe extern "C" fn kernel_started(data: *mut c_void) {
+    // SAFETY: `announce` created the box; `kernel_finished`, which frees it, runs later in the same stream.
     let notice = unsafe { &*data.cast::<Notice>() };
     notice.queue.started(&notice.ticket);
 }
 
 unsafe extern "C" fn kernel_finished(data: *mut c_void) {
-    // SAFETY: `announce` made the box, and this is its last user.
+    // SAFETY: `announce` created the box, and this is its last user.
     let notice = unsafe { Box::from_raw(data.cast::<Notice>()) };
     notice.queue.finished(&notice.ticket);
 }

@@ -1,22 +1,22 @@
-//! Checks that folders only import those before them, with a few exceptions that are listed here.
+//! Checks that each folder imports only from folders before it in `FOLDERS`, with a few exceptions listed here.
 
 use std::fs;
 use std::path::Path;
 
 const FOLDERS: [&str; 4] = ["cuda", "model", "recorder", "interpose"];
 
-/// Nodes of graphs refer to the way in which they are recorded.
-const UPHILL: [&str; 2] = [
+/// Exceptions: graph nodes refer to the structures that record them.
+const UPWARD: [&str; 2] = [
     "model/graphs.rs: recorder::counting::CountedNode",
     "model/graphs.rs: recorder::drain::buffers::DrainBuffer",
 ];
 
-fn collect(folder: &Path, source: &Path, layer: usize, uphill: &mut Vec<String>) {
+fn collect(folder: &Path, source: &Path, layer: usize, upward: &mut Vec<String>) {
     let entries = fs::read_dir(folder).expect("a folder of sources");
     for entry in entries {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            collect(&path, source, layer, uphill);
+            collect(&path, source, layer, upward);
             continue;
         }
         let file = path.strip_prefix(source).expect("a source").display();
@@ -32,19 +32,19 @@ fn collect(folder: &Path, source: &Path, layer: usize, uphill: &mut Vec<String>)
                 .iter()
                 .any(|&above| first == Some(above));
             if above {
-                uphill.push(format!("{file}: {import}"));
+                upward.push(format!("{file}: {import}"));
             }
         }
     }
 }
 
 #[test]
-fn folders_import_only_those_before_them() {
+fn folders_import_only_from_folders_before_them() {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
-    let mut uphill = Vec::new();
+    let mut upward = Vec::new();
     for (layer, folder) in FOLDERS.iter().enumerate() {
-        collect(&source.join(folder), source, layer, &mut uphill);
+        collect(&source.join(folder), source, layer, &mut upward);
     }
-    uphill.sort();
-    assert_eq!(uphill, UPHILL);
+    upward.sort();
+    assert_eq!(upward, UPWARD);
 }

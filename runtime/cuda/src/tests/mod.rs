@@ -70,7 +70,7 @@ fn run(compilers: &[&str], arguments: &[&str], source: &str, input: &str) -> Opt
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Reproducible numbers that look random.
+/// Reproducible pseudorandom numbers.
 pub struct Numbers(pub u64);
 
 impl Numbers {
@@ -83,11 +83,11 @@ impl Numbers {
     }
 }
 
-/// Lets the C compiler check that the constants of `header`, in `device/`, have these values.
+/// Makes the C compiler check that the constants of `header`, in `device/`, have these values.
 pub fn assert_constants(header: &str, constants: &[(String, u64)]) {
     let mut source = format!("#include <stddef.h>\n#include \"{header}\"\n");
-    for (what, value) in constants {
-        source += &format!("_Static_assert({what} == {value}ull, \"{what}\");\n");
+    for (name, value) in constants {
+        source += &format!("_Static_assert({name} == {value}ull, \"{name}\");\n");
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("layout.c");

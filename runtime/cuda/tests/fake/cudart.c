@@ -31,7 +31,7 @@ struct stream {
   int busy, device;
   struct stream *next;
 };
-/* The number of times that an event was recorded, and the last recording that has happened; streams reach them in any order. */
+/* The number of times that an event was recorded, and the latest recording that has happened; streams reach recordings in any order. */
 struct event {
   int recorded, happened;
   struct timespec when;
@@ -155,11 +155,11 @@ void __cudaRegisterFunction(void **b, const char *h, char *d, const char *n, int
 void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t s, int c, int g) {}
 
 /* Bytes of device memory: the largest allocation, all memory, and memory in use. */
-static size_t most(const char *variable) { return getenv(variable) ? strtoull(getenv(variable), 0, 10) : SIZE_MAX; }
+static size_t limit(const char *variable) { return getenv(variable) ? strtoull(getenv(variable), 0, 10) : SIZE_MAX; }
 static size_t used;
 /* The allocations on all devices except the first. */
 static struct { char *first; size_t bytes; int device; } owned[256];
-static void owns(void *pointer, size_t bytes, int device) {
+static void set_owner(void *pointer, size_t bytes, int device) {
   pthread_mutex_lock(&all_lock);
   int i = 0;
   while (i < 256 && owned[i].first != (bytes ? 0 : pointer)) ++i;
@@ -175,15 +175,15 @@ static int owner(const char *pointer) {
   return device;
 }
 /* As on a GPU, small allocations on a device share 2 MiB. Each slot is used only once. */
-enum { SMALL = 4096, MOST_SMALL = 256 };
-static char small[MOST_SMALL][SMALL] __attribute__((aligned(2 << 20)));
+enum { SMALL = 4096, MAX_SMALL = 256 };
+static char small[MAX_SMALL][SMALL] __attribute__((aligned(2 << 20)));
 static int is_small(const void *pointer) { return (size_t)((const char *)pointer - small[0]) < sizeof small; }
 static size_t size_of(void *pointer) { return is_small(pointer) ? SMALL : malloc_usable_size(pointer); }
 static void *take(size_t bytes) {
   static int taken;
   const int is_one = bytes <= SMALL && !current_device;
-  const int number = is_one ? __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) : MOST_SMALL;
-  return number < MOST_SMALL ? small[number] : calloc(1, bytes);
+  const int number = is_one ? __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) : MAX_SMALL;
+  return number < MAX_SMALL ? small[number] : calloc(1, bytes);
 }
 /* As in CUDA, the first call registers an exit handler, after which all calls fail. */
 static void unload(void) { cudaDeviceSynchronize(), sticky = 4; }
@@ -193,19 +193,19 @@ static void unload_at_exit(void) {
 int cudaMalloc(void **pointer, size_t bytes) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, unload_at_exit);
-  if (bytes > most("FAKE_MOST_BYTES") || used + bytes > most("FAKE_ALL_BYTES")) return 2;
+  if (bytes > limit("FAKE_MOST_BYTES") || used + bytes > limit("FAKE_ALL_BYTES")) return 2;
   if (sticky) return sticky;
   if (!(*pointer = take(bytes))) return 2;
-  if (current_device) owns(*pointer, bytes, current_device);
+  if (current_device) set_owner(*pointer, bytes, current_device);
   return used += size_of(*pointer), 0;
 }
 int cudaFree(void *pointer) {
-  owns(pointer, 0, 0), used -= size_of(pointer);
+  set_owner(pointer, 0, 0), used -= size_of(pointer);
   if (!is_small(pointer)) free(pointer);
   return sticky;
 }
 int cudaMemGetInfo(size_t *unused, size_t *all) {
-  *all = getenv("FAKE_ALL_BYTES") ? most("FAKE_ALL_BYTES") : 8ull << 30;
+  *all = getenv("FAKE_ALL_BYTES") ? limit("FAKE_ALL_BYTES") : 8ull << 30;
   return *unused = *all - used, sticky == 4 ? sticky : 0;
 }
 struct ipc { size_t offset; char rest[56]; };
@@ -246,7 +246,7 @@ int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **argumen
   if (block.x > 1024) return 9;
   if (unregistered) return INVALID_HANDLE;
   if (!((const struct fake_kernel *)function)->body) return NO_DEVICE_CODE;
-  /* The real function calls the driver's, and must not find ours. */
+  /* The real function calls the driver's function and must not find ours. */
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver) {
     int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **) = dlsym(driver, "cuLaunchKernel");
@@ -307,7 +307,7 @@ int cudaGetLastError(void) { return sticky; }
 const char *cudaGetErrorName(int error) {
   return error == 0 ? "cudaSuccess" : error == 9 ? "cudaErrorInvalidConfiguration" : error == 700 ? "cudaErrorIllegalAddress" : "cudaErrorOther";
 }
-const char *cudaGetErrorString(int error) { return "as the test intended"; }
+const char *cudaGetErrorString(int error) { return "injected error"; }
 int cudaStreamCreate(void **stream) { return *stream = make(), sticky; }
 int cudaStreamCreateWithFlags(void **stream, unsigned flags) { return cudaStreamCreate(stream); }
 int cudaStreamSynchronize(void *stream) { return drain(get(stream)), sticky; }

@@ -26,7 +26,7 @@ void __cudaRegisterFunction(void **, const char *, char *, const char *, int, vo
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
 
 static int body(const uint64_t *arguments) { return 0; }
-/* The second one is not in the table of the program's kernels. */
+/* The table of the program's kernels does not contain the second one. */
 static struct fake_kernel known = {"_Z6tracedPfm", 1, body}, other = {"_Z5plainPf", 1, body};
 static float variable[64];
 __attribute__((constructor)) static void announce(void) {
@@ -41,7 +41,7 @@ static char *memory;
 static const char from[64];
 static void *arguments[] = {&memory};
 static const dim3 one = {1, 1, 1};
-static struct kernel_node of_known = {&known, {1, 1, 1}, {1, 1, 1}, 0, arguments, 0}, of_other = {&other, {1, 1, 1}, {1, 1, 1}, 0, arguments, 0};
+static struct kernel_node known_node = {&known, {1, 1, 1}, {1, 1, 1}, 0, arguments, 0}, other_node = {&other, {1, 1, 1}, {1, 1, 1}, 0, arguments, 0};
 
 int main(int argc, char **argv) {
   void *stream, *graph, *child, *clone, *instance, *fill, *copy, *kernel, *inner, *late, *node, *nodes[8];
@@ -64,12 +64,12 @@ int main(int argc, char **argv) {
   }
   error |= cudaGraphCreate(&graph, 0) | cudaGraphCreate(&child, 0);
   error |= cudaGraphAddMemsetNode(&fill, graph, 0, 0, &(struct fill_node){memory, 0, 7, 4, 2, 1});
-  error |= cudaGraphAddKernelNode(&kernel, graph, &fill, 1, &of_known);
+  error |= cudaGraphAddKernelNode(&kernel, graph, &fill, 1, &known_node);
   error |= cudaGraphAddMemcpyNode1D(&copy, child, 0, 0, memory, from, 1, 1);
-  error |= cudaGraphAddKernelNode(&node, child, &copy, 1, &of_known);
+  error |= cudaGraphAddKernelNode(&node, child, &copy, 1, &known_node);
   error |= cudaGraphAddChildGraphNode(&inner, graph, &kernel, 1, child);
   error |= cudaGraphAddMemcpyNodeToSymbol(&node, graph, &inner, 1, variable, from, 2, 8, 1);
-  error |= cudaGraphAddKernelNode(&node, graph, &node, 1, &of_other);
+  error |= cudaGraphAddKernelNode(&node, graph, &node, 1, &other_node);
   /* This node is added last, but runs first. */
   error |= cudaGraphAddMemcpyNode1D(&late, graph, 0, 0, memory, from, 3, 1);
   error |= cudaGraphAddDependencies(graph, &late, &fill, 1);
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
   error |= cudaGraphExecMemcpyNodeSetParams1D(instance, nodes[0], memory, from, 11, 1);
   error |= cudaGraphLaunch(instance, stream);
   error |= cudaGraphNodeSetEnabled(instance, fill, 0) | cudaGraphExecUpdate(instance, graph, &updated) | cudaGraphLaunch(instance, stream);
-  /* The clone has the nodes that the graph had when it was cloned, and they can be changed. */
+  /* The clone has the nodes that the graph had when it was cloned; they can be changed as well. */
   count = 8;
   error |= cudaGraphGetNodes(clone, nodes, &count) | cudaGraphInstantiateWithFlags(&instance, clone, 0) | cudaGraphLaunch(instance, stream);
   error |= count != 6 | cudaGraphExecMemcpyNodeSetParams1D(instance, nodes[3], variable, from, 12, 1) | cudaGraphLaunch(instance, stream);

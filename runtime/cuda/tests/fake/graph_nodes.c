@@ -27,35 +27,35 @@ __attribute__((constructor)) static void announce(void) {
   __cudaRegisterFunction(__cudaRegisterFatBinary((void *)&wrapper), (const char *)&known, 0, known.name, -1, 0, 0, 0, 0, 0);
 }
 
-enum { MOST = 16 };
-static void *nodes[MOST], *some[MOST], *others[MOST];
+enum { MAX = 16 };
+static void *nodes[MAX], *found_nodes[MAX], *others[MAX];
 static size_t count;
 static int number(const void *node) {
   for (int i = 0; i < (int)count; ++i)
     if (nodes[i] == node) return i;
   return -1;
 }
-/* Prints a graph's nodes, roots and edges, then what each node follows, and what follows it. */
+/* Prints a graph's nodes, roots and edges, then each node's dependencies and dependents. */
 static int show(void *graph) {
-  size_t all = 0, found = MOST;
+  size_t all = 0, found = MAX;
   int error = cudaGraphGetNodes(graph, 0, &all);
-  count = MOST;
-  error |= cudaGraphGetNodes(graph, nodes, &count) | cudaGraphGetRootNodes(graph, some, &found);
+  count = MAX;
+  error |= cudaGraphGetNodes(graph, nodes, &count) | cudaGraphGetRootNodes(graph, found_nodes, &found);
   printf("%d of %d, roots", (int)count, (int)all);
-  for (size_t i = 0; i < found; ++i) printf(" %d", number(some[i]));
+  for (size_t i = 0; i < found; ++i) printf(" %d", number(found_nodes[i]));
   for (int version = 1; version <= 2; ++version) {
-    found = MOST;
-    error |= version == 1 ? cudaGraphGetEdges(graph, some, others, &found) : cudaGraphGetEdges_v2(graph, some, others, 0, &found);
+    found = MAX;
+    error |= version == 1 ? cudaGraphGetEdges(graph, found_nodes, others, &found) : cudaGraphGetEdges_v2(graph, found_nodes, others, 0, &found);
     printf("; edges");
-    for (size_t i = 0; i < found; ++i) printf(" %d>%d", number(some[i]), number(others[i]));
+    for (size_t i = 0; i < found; ++i) printf(" %d>%d", number(found_nodes[i]), number(others[i]));
   }
   for (size_t i = 0; i < count; ++i) {
-    found = MOST;
-    error |= cudaGraphNodeGetDependencies(nodes[i], some, &found);
-    printf("; %d of %d", found ? number(some[0]) : -1, (int)found);
-    found = MOST;
-    error |= cudaGraphNodeGetDependentNodes(nodes[i], some, &found);
-    printf(" to %d of %d", found ? number(some[0]) : -1, (int)found);
+    found = MAX;
+    error |= cudaGraphNodeGetDependencies(nodes[i], found_nodes, &found);
+    printf("; %d of %d", found ? number(found_nodes[0]) : -1, (int)found);
+    found = MAX;
+    error |= cudaGraphNodeGetDependentNodes(nodes[i], found_nodes, &found);
+    printf(" to %d of %d", found ? number(found_nodes[0]) : -1, (int)found);
   }
   return printf("\n"), error;
 }

@@ -8,7 +8,7 @@
 
 typedef struct { unsigned x, y, z; } dim3;
 struct kernel_node { void *function; dim3 grid, block; unsigned shared; void **arguments, **extra; };
-struct driver_node { struct kernel_node of_runtime; void *kernel, *context; };
+struct driver_node { struct kernel_node runtime; void *kernel, *context; };
 struct fill_node { void *to; size_t pitch; unsigned value, element; size_t width, height; };
 struct host_node { void (*function)(void *); void *data; };
 struct side { size_t x, y, z, level; unsigned memory; const void *host; char *device; void *array, *reserved; size_t pitch, height; };
@@ -29,13 +29,13 @@ struct graph { struct node *nodes[32]; int count; const struct graph *from; };
 
 static void *call(const char *name) { return dlsym(dlopen("libcudart.so.12", RTLD_NOW | RTLD_NOLOAD), name); }
 static void set(struct node *node, const struct driver_node *given) {
-  const struct fake_kernel *kernel = given->of_runtime.function;
+  const struct fake_kernel *kernel = given->runtime.function;
   node->kernel = *given;
   for (int i = 0; i < kernel->arguments; ++i) {
-    memcpy(&node->words[i], given->of_runtime.arguments[i], 8);
+    memcpy(&node->words[i], given->runtime.arguments[i], 8);
     node->pointers[i] = &node->words[i];
   }
-  node->kernel.of_runtime.arguments = node->pointers;
+  node->kernel.runtime.arguments = node->pointers;
 }
 static struct node *add(void **handle, struct graph *graph, void **before, size_t count, int kind) {
   struct node *node = calloc(1, sizeof *node);
@@ -45,19 +45,19 @@ static struct node *add(void **handle, struct graph *graph, void **before, size_
       if (graph->nodes[j] == before[i]) node->before[i] = j;
   return *handle = graph->nodes[graph->count++] = node;
 }
-static struct graph *copied(const struct graph *graph) {
+static struct graph *copy_of(const struct graph *graph) {
   struct graph *copy = calloc(1, sizeof *copy);
   *copy = *graph, copy->from = graph;
   for (int i = 0; i < graph->count; ++i) {
     struct node *node = memcpy(copy->nodes[i] = malloc(sizeof *node), graph->nodes[i], sizeof *node);
     if (node->kind == KERNEL) set(node, &graph->nodes[i]->kernel);
-    if (node->child) node->child = copied(node->child);
+    if (node->child) node->child = copy_of(node->child);
   }
   return copy;
 }
 
-static struct graph *noted(struct graph *);
-int cudaGraphCreate(void **graph, unsigned flags) { return *graph = noted(calloc(1, sizeof(struct graph))), 0; }
+static struct graph *registered(struct graph *);
+int cudaGraphCreate(void **graph, unsigned flags) { return *graph = registered(calloc(1, sizeof(struct graph))), 0; }
 int cudaGraphDestroy(void *graph) { return 0; }
 int cudaGraphExecDestroy(void *instance) { return 0; }
 int cuGraphAddKernelNode_v2(void **node, void *graph, void **before, size_t count, const struct driver_node *given) {
@@ -84,7 +84,7 @@ int cudaGraphAddHostNode(void **node, void *graph, void **before, size_t count, 
   return add(node, graph, before, count, HOST)->host = *given, 0;
 }
 int cudaGraphAddChildGraphNode(void **node, void *graph, void **before, size_t count, void *child) {
-  return add(node, graph, before, count, GRAPH)->child = copied(child), 0;
+  return add(node, graph, before, count, GRAPH)->child = copy_of(child), 0;
 }
 int cudaGraphAddEmptyNode(void **node, void *graph, void **before, size_t count) { return add(node, graph, before, count, EMPTY), 0; }
 int cudaGraphAddMemAllocNode(void **node, void *graph, void **before, size_t count, void *given) {
@@ -96,18 +96,18 @@ int cudaGraphAddDependencies(struct graph *graph, struct node **from, struct nod
       if (graph->nodes[j] == from[i]) to[i]->before[to[i]->count++] = j;
   return 0;
 }
-int cudaGraphClone(void **clone, void *graph) { return *clone = noted(copied(graph)), 0; }
+int cudaGraphClone(void **clone, void *graph) { return *clone = registered(copy_of(graph)), 0; }
 int cudaGraphGetNodes(void *graph, void **nodes, size_t *count) {
-  struct graph *of = graph;
-  if (nodes) memcpy(nodes, of->nodes, *count * sizeof *nodes);
-  return *count = (size_t)of->count, 0;
+  struct graph *g = graph;
+  if (nodes) memcpy(nodes, g->nodes, *count * sizeof *nodes);
+  return *count = (size_t)g->count, 0;
 }
 int cudaGraphGetEdges_v2(void *graph, void **from, void **to, void *data, size_t *count) {
-  struct graph *of = graph;
+  struct graph *g = graph;
   *count = 0;
-  for (int i = 0; i < of->count; ++i)
-    for (int j = 0; j < of->nodes[i]->count; ++j, ++*count)
-      if (from) from[*count] = of->nodes[of->nodes[i]->before[j]], to[*count] = of->nodes[i];
+  for (int i = 0; i < g->count; ++i)
+    for (int j = 0; j < g->nodes[i]->count; ++j, ++*count)
+      if (from) from[*count] = g->nodes[g->nodes[i]->before[j]], to[*count] = g->nodes[i];
   return 0;
 }
 int cudaGraphGetEdges(void *graph, void **from, void **to, size_t *count) { return cudaGraphGetEdges_v2(graph, from, to, 0, count); }
@@ -122,10 +122,10 @@ int cudaGraphGetRootNodes(struct graph *graph, void **nodes, size_t *count) {
     if (!graph->nodes[i]->count && ++*count && nodes) nodes[*count - 1] = graph->nodes[i];
   return 0;
 }
-/* All graphs, in which a node's graph is looked up. */
+/* All graphs, for finding a node's graph. */
 static struct graph *graphs[64];
 static int graph_count;
-static struct graph *noted(struct graph *graph) { return graphs[graph_count++] = graph; }
+static struct graph *registered(struct graph *graph) { return graphs[graph_count++] = graph; }
 static struct graph *graph_of(struct node *node) {
   for (int i = 0; i < graph_count; ++i)
     for (int j = 0; j < graphs[i]->count; ++j)
@@ -147,7 +147,7 @@ int cudaGraphNodeGetDependentNodes(struct node *node, void **nodes, size_t *coun
 int cudaGraphNodeGetType(void *node, int *kind) { return *kind = ((struct node *)node)->kind, 0; }
 int cudaGraphChildGraphNodeGetGraph(void *node, void **graph) { return *graph = ((struct node *)node)->child, 0; }
 int cuGraphKernelNodeGetParams_v2(void *node, struct driver_node *given) { return *given = ((struct node *)node)->kernel, 0; }
-int cudaGraphKernelNodeGetParams(void *node, struct kernel_node *given) { return *given = ((struct node *)node)->kernel.of_runtime, 0; }
+int cudaGraphKernelNodeGetParams(void *node, struct kernel_node *given) { return *given = ((struct node *)node)->kernel.runtime, 0; }
 int cudaGraphKernelNodeSetParams(void *node, const struct kernel_node *given) { return set(node, &(struct driver_node){*given, 0, 0}), 0; }
 int cuGraphKernelNodeCopyAttributes(void *to, void *from) { return 0; }
 int cuGraphMemcpyNodeGetParams(void *node, struct copy_node *given) { return *given = ((struct node *)node)->copy, 0; }
@@ -159,39 +159,39 @@ int cudaGraphMemcpyNodeSetParams1D(struct node *node, void *to, const void *from
 int cudaGraphHostNodeGetParams(void *node, struct host_node *given) { return *given = ((struct node *)node)->host, 0; }
 int cuCtxGetCurrent(void **context) { return *context = 0, 0; }
 
-/* An instance: the graph, and a copy of it. */
-struct instance { struct graph *of, *copy; };
-static struct node *find(struct graph *of, struct graph *copy, void *node) {
+/* An instance: the graph and a copy of it. */
+struct instance { struct graph *original, *copy; };
+static struct node *find(struct graph *original, struct graph *copy, void *node) {
   struct node *found = 0;
-  for (int i = 0; i < of->count && !found; ++i)
-    if (of->nodes[i] == node) found = copy->nodes[i];
-    else if (of->nodes[i]->child) found = find(of->nodes[i]->child, copy->nodes[i]->child, node);
+  for (int i = 0; i < original->count && !found; ++i)
+    if (original->nodes[i] == node) found = copy->nodes[i];
+    else if (original->nodes[i]->child) found = find(original->nodes[i]->child, copy->nodes[i]->child, node);
   return found;
 }
-static struct node *in(struct instance *instance, void *node) { return find(instance->of, instance->copy, node); }
+static struct node *find_in(struct instance *instance, void *node) { return find(instance->original, instance->copy, node); }
 int cudaGraphInstantiateWithFlags(void **handle, void *graph, unsigned long long flags) {
   struct instance *instance = *handle = malloc(sizeof *instance);
-  return *instance = (struct instance){graph, copied(graph)}, 0;
+  return *instance = (struct instance){graph, copy_of(graph)}, 0;
 }
-int cudaGraphExecUpdate(struct instance *instance, void *graph, int *result) { return instance->copy = copied(graph), *result = 0; }
+int cudaGraphExecUpdate(struct instance *instance, void *graph, int *result) { return instance->copy = copy_of(graph), *result = 0; }
 int cuGraphExecKernelNodeSetParams_v2(struct instance *instance, void *node, const struct driver_node *given) {
-  struct node *found = in(instance, node);
+  struct node *found = find_in(instance, node);
   return found ? set(found, given), 0 : 1;
 }
 int cudaGraphExecKernelNodeSetParams(struct instance *instance, void *node, const struct kernel_node *given) {
   return cuGraphExecKernelNodeSetParams_v2(instance, node, &(struct driver_node){*given, 0, 0});
 }
 int cudaGraphExecMemsetNodeSetParams(struct instance *instance, void *node, const struct fill_node *given) {
-  return in(instance, node) ? cudaGraphMemsetNodeSetParams(in(instance, node), given) : 1;
+  return find_in(instance, node) ? cudaGraphMemsetNodeSetParams(find_in(instance, node), given) : 1;
 }
 int cudaGraphExecMemcpyNodeSetParams1D(struct instance *instance, void *node, void *to, const void *from, size_t bytes, int kind) {
-  return in(instance, node) ? cudaGraphMemcpyNodeSetParams1D(in(instance, node), to, from, bytes, kind) : 1;
+  return find_in(instance, node) ? cudaGraphMemcpyNodeSetParams1D(find_in(instance, node), to, from, bytes, kind) : 1;
 }
 int cudaGraphExecChildGraphNodeSetParams(struct instance *instance, void *node, void *child) {
-  return in(instance, node) ? in(instance, node)->child = copied(child), 0 : 1;
+  return find_in(instance, node) ? find_in(instance, node)->child = copy_of(child), 0 : 1;
 }
-int cudaGraphNodeSetEnabled(struct instance *instance, void *node, unsigned enabled) { return in(instance, node) ? 0 : 1; }
-/* Runs the nodes one after another, in the order in which they were added. */
+int cudaGraphNodeSetEnabled(struct instance *instance, void *node, unsigned enabled) { return find_in(instance, node) ? 0 : 1; }
+/* Runs the nodes in the order in which they were added. */
 static int run(struct graph *graph, void *stream) {
   int (*launch)(const void *, dim3, dim3, void **, size_t, void *) = call("cudaLaunchKernel");
   int (*fill)(void *, int, size_t, void *) = call("cudaMemsetAsync");
@@ -200,7 +200,7 @@ static int run(struct graph *graph, void *stream) {
   for (int i = 0; i < graph->count && !error; ++i) {
     struct node *node = graph->nodes[i];
     switch (node->kind) {
-    case KERNEL: error = launch(node->kernel.of_runtime.function, node->kernel.of_runtime.grid, node->kernel.of_runtime.block, node->pointers, 0, stream); break;
+    case KERNEL: error = launch(node->kernel.runtime.function, node->kernel.runtime.grid, node->kernel.runtime.block, node->pointers, 0, stream); break;
     case FILL: error = fill(node->fill.to, (int)node->fill.value, node->fill.width * node->fill.element, stream); break;
     case COPY: error = copy(node->copy.to.device, node->copy.from.host, node->copy.width, 1, stream); break;
     case GRAPH: error = run(node->child, stream); break;
@@ -212,7 +212,7 @@ static int run(struct graph *graph, void *stream) {
 int cudaGraphLaunch(struct instance *instance, void *stream) { return run(instance->copy, stream); }
 int cudaPointerGetAttributes(int *attributes, const void *address) { return *attributes = 2, 0; }
 
-/* Driver functions. Streams that they create are the default stream here. */
+/* Driver functions. The streams that they create are all the default stream. */
 int cuModuleLoadData(void **module, const void *data) { return 1; }
 int cuModuleGetFunction(void **function, void *module, const char *name) { return 1; }
 int cuFuncSetAttribute(void *function, int attribute, int value) { return 0; }

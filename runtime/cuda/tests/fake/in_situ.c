@@ -37,7 +37,7 @@ static struct InSituEntry *entry(const struct InSituContext *context, uint64_t a
 /* Arguments: address, a number to print, context, launch. */
 static int traced(const uint64_t *arguments) {
   struct InSituContext *context = (void *)arguments[2];
-  if (arguments[3] & SUPERSTEP_LAUNCH_SKIPPED) return printf("left out, "), 0;
+  if (arguments[3] & SUPERSTEP_LAUNCH_SKIPPED) return printf("skipped, "), 0;
   const uint64_t launch = arguments[3] & ((1 << IN_SITU_LAUNCH_BITS) - 1);
   struct InSituEntry *found = entry(context, arguments[0]);
   const uint64_t slot = arguments[3] >> IN_SITU_SLOT_SHIFT & IN_SITU_SLOT_MASK;
@@ -65,9 +65,9 @@ static int (*allocate)(void **, size_t) = cudaMalloc;
 static int (*release)(void *) = cudaFree;
 static uint64_t number;
 static void *arguments[] = {&memory, &number};
-static const struct kernel_node *tells(uint64_t what) {
+static const struct kernel_node *printing(uint64_t value) {
   static struct kernel_node node = {&kernel, {1, 1, 1}, {32, 1, 1}, 0, arguments, 0};
-  return number = what, &node;
+  return number = value, &node;
 }
 static void launch(void *instance, void *stream) {
   const int error = cudaGraphLaunch(instance, stream);
@@ -75,26 +75,26 @@ static void launch(void *instance, void *stream) {
   printf("%d\n", error);
 }
 
-static void launch_alone(void) {
+static void launch_kernel(void) {
   cudaLaunchKernel(&kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, 0);
   cudaDeviceSynchronize();
 }
 
-/* Allocates all device memory that would be free without shadow memory, a piece of which takes at least 8 MiB. */
-static void ask_for_all(int is_first_freed) {
+/* Allocates all device memory that would be free without shadow memory. A piece of shadow memory takes at least 8 MiB. */
+static void allocate_all(int is_first_freed) {
   static uint32_t *first;
   void *all;
   first = memory;
-  launch_alone();
+  launch_kernel();
   if (is_first_freed) release(memory);
   printf("%d\n", allocate(&all, 24 << 20));
-  if (!is_first_freed) launch_alone();
+  if (!is_first_freed) launch_kernel();
   release(all);
   allocate((void **)&memory, 1 << 12);
-  launch_alone();
+  launch_kernel();
   if (is_first_freed) return;
   arguments[0] = &first;
-  launch_alone();
+  launch_kernel();
 }
 
 static void launch_on(int device) {
@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
     release = dlsym(driver, "cuMemFree_v2");
   }
   allocate((void **)&memory, 1 << 12);
-  if (!strcmp(argv[1], "idle") || !strcmp(argv[1], "pressure")) return ask_for_all(!strcmp(argv[1], "idle")), 0;
+  if (!strcmp(argv[1], "idle") || !strcmp(argv[1], "pressure")) return allocate_all(!strcmp(argv[1], "idle")), 0;
   if (!strcmp(argv[1], "room")) return printf("%d\n", cudaMalloc(&first, 31 << 20)), 0;
   if (!strcmp(argv[1], "devices")) return use_two_devices(), 0;
   cudaStreamCreate(&stream);
@@ -143,11 +143,11 @@ int main(int argc, char **argv) {
     launch(instance, stream);
     return 0;
   }
-  /* Two kernels run one after another, then a fill, a graph with one kernel, a copy and a host function. */
-  cudaGraphAddKernelNode(&first, graph, 0, 0, tells(10));
-  cudaGraphAddKernelNode(&second, graph, &first, 1, tells(20));
+  /* Two kernels run in sequence, then a fill, a graph with one kernel, a copy and a host function. */
+  cudaGraphAddKernelNode(&first, graph, 0, 0, printing(10));
+  cudaGraphAddKernelNode(&second, graph, &first, 1, printing(20));
   cudaGraphAddMemsetNode(&fill, graph, &second, 1, &(struct fill_node){memory, 0, 3, 4, 2, 1});
-  cudaGraphAddKernelNode(&inner, child, 0, 0, tells(30));
+  cudaGraphAddKernelNode(&inner, child, 0, 0, printing(30));
   cudaGraphAddChildGraphNode(&inner, graph, &fill, 1, child);
   cudaGraphAddEmptyNode(&empty, graph, &inner, 1);
   cudaGraphAddMemcpyNode1D(&copy, graph, &empty, 1, memory, &from, sizeof from, 1);
@@ -156,12 +156,12 @@ int main(int argc, char **argv) {
   launch(instance, stream);
   printf("%u %u\n", memory[0], memory[1]);
   /* A change to the graph does not affect the instance. A change to the instance does. */
-  cudaGraphKernelNodeSetParams(first, tells(11));
-  cudaGraphExecKernelNodeSetParams(instance, second, tells(21));
+  cudaGraphKernelNodeSetParams(first, printing(11));
+  cudaGraphExecKernelNodeSetParams(instance, second, printing(21));
   cudaGraphNodeSetEnabled(instance, fill, 0);
   launch(instance, stream);
   cudaGraphExecUpdate(instance, graph, &updated);
-  cudaGraphExecKernelNodeSetParams(instance, second, tells(22));
+  cudaGraphExecKernelNodeSetParams(instance, second, printing(22));
   launch(instance, stream);
   printf("%d\n", cudaGraphExecChildGraphNodeSetParams(instance, inner, child));
   return 0;

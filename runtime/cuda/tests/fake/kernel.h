@@ -6,7 +6,7 @@
 struct fake_kernel {
   const char *name;
   int arguments;                     /* including the trailing ones; 8 bytes each */
-  int (*body)(const uint64_t *args); /* runs on the stream's thread; any result but 0 is a sticky device error;
+  int (*body)(const uint64_t *args); /* runs on the stream's thread; any result other than 0 is a sticky device error;
                                         null: no image contains the kernel */
 };
 #endif

@@ -32,9 +32,9 @@ void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, 
 #define PROBE "trace"
 #endif
 
-static uint64_t record_words(uint64_t *word, uint64_t value) { return __atomic_exchange_n(word, value, __ATOMIC_RELAXED); }
+static uint64_t store_word(uint64_t *word, uint64_t value) { return __atomic_exchange_n(word, value, __ATOMIC_RELAXED); }
 
-/* Does the same as device/probe_trace_thesis.cu, for one warp with all 32 lanes active, or as device/probe_count.cu. */
+/* Does what device/probe_trace_thesis.cu does for one warp with all 32 lanes active, or what device/probe_count.cu does. */
 static void probe(struct TraceContext *trace, unsigned cta, unsigned site, uint64_t address) {
   if (trace->version != SUPERSTEP_CONTEXT_VERSION) abort();
   if (!strcmp(PROBE, "count")) {
@@ -47,26 +47,26 @@ static void probe(struct TraceContext *trace, unsigned cta, unsigned site, uint6
   for (uint64_t written = first; written < end;) {
     uint64_t limit;
     while ((limit = __atomic_load_n(&bin->released, __ATOMIC_ACQUIRE) + trace->bin_records) <= written) sched_yield();
-    const uint64_t upto = limit < end ? limit : end;
-    for (uint64_t position = written; position < upto; ++position) {
+    const uint64_t until = limit < end ? limit : end;
+    for (uint64_t position = written; position < until; ++position) {
       const uint64_t lane = position - first, lap = (position >> trace->bin_records_log2) + 1;
       struct SuperstepRecord *record =
           &trace->records[(sm & trace->bin_mask) * trace->bin_records + (position & (trace->bin_records - 1))];
-      record_words(&record->cta_site, (uint64_t)cta << 32 | site);
-      record_words(&record->address, address + lane * 4);
-      record_words(&record->detail, 4ull << SUPERSTEP_DETAIL_WIDTH_SHIFT | lane | sm << SUPERSTEP_DETAIL_SM_SHIFT |
+      store_word(&record->cta_site, (uint64_t)cta << 32 | site);
+      store_word(&record->address, address + lane * 4);
+      store_word(&record->detail, 4ull << SUPERSTEP_DETAIL_WIDTH_SHIFT | lane | sm << SUPERSTEP_DETAIL_SM_SHIFT |
                                         31u << SUPERSTEP_DETAIL_GROUP_SHIFT | (lap & 1) << SUPERSTEP_DETAIL_LAP_SHIFT |
                                         (uint64_t)(lane == 0) << SUPERSTEP_DETAIL_LEADER_SHIFT);
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&bin->acknowledged, upto - written, __ATOMIC_RELAXED);
-    written = upto;
+    __atomic_fetch_add(&bin->acknowledged, until - written, __ATOMIC_RELAXED);
+    written = until;
   }
 }
 
 struct job { struct TraceContext *trace; unsigned cta; uint64_t address, rounds; };
 
-static void *one_cta(void *data) {
+static void *run_cta(void *data) {
   const struct job *job = data;
   for (uint64_t round = 0; round < job->rounds; ++round) {
     probe(job->trace, job->cta, 0, job->address + job->cta * 128);
@@ -81,7 +81,7 @@ static int traced(const uint64_t *arguments) {
   struct job jobs[8];
   for (unsigned cta = 0; cta < 8; ++cta) {
     jobs[cta] = (struct job){(void *)arguments[2], cta, arguments[0], arguments[1]};
-    pthread_create(&threads[cta], 0, one_cta, &jobs[cta]);
+    pthread_create(&threads[cta], 0, run_cta, &jobs[cta]);
   }
   for (unsigned cta = 0; cta < 8; ++cta) pthread_join(threads[cta], 0);
   return 0;
@@ -112,7 +112,7 @@ static void unregister(void) { __cudaUnregisterFatBinary(binary); }
 
 static int launch(int, float *, uint64_t, unsigned, void *);
 static float *late_memory;
-/* Handlers run in reverse order: main's before our library ends the run, the others after the module is unregistered. */
+/* Handlers run in reverse order: main's runs before our library ends the run, the others after the module is unregistered. */
 static void late(void) {
   if (!late_memory) return;
   const int launched = launch(0, late_memory, 2, 32, 0) | launch(3, late_memory, 0, 32, 0);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the stress program and what it loads: sh build.sh CUDA_FOLDER OUTPUT_FOLDER LIBRARY_FOLDER
-# CUDA_FOLDER holds bin (ptxas, fatbinary), include and lib64; LIBRARY_FOLDER holds libsuperstep_cuda.so.
-# LLVM_SUFFIX names another LLVM than 22 (for example LLVM_SUFFIX=-21).
+# Builds the stress program and the modules that it loads: sh build.sh CUDA_FOLDER OUTPUT_FOLDER LIBRARY_FOLDER
+# CUDA_FOLDER contains bin (ptxas, fatbinary), include and lib64; LIBRARY_FOLDER contains libsuperstep_cuda.so.
+# LLVM_SUFFIX selects a version of LLVM other than 22 (for example LLVM_SUFFIX=-21).
 set -eu
 cuda=$1 out=$2 library=$3
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,5 +1,5 @@
-//! Reads the capture of `stress.cu` and checks that it has every access that the program must have made, exactly once, in
-//! program order, by the right thread, in a group of the right launch.
+//! Checks that the capture of `stress.cu` contains every access that the program makes exactly once, in program order,
+//! by the right thread and in a group of the right launch.
 //!
 //! `check-stress CAPTURE ROUNDS [LAUNCHES-THAT-MAY-FAIL]`
 
@@ -71,11 +71,11 @@ impl Seen {
                 LOOP => 8,
                 _ => 4,
             };
-            let right = group.site.0 == site
+            let is_correct = group.site.0 == site
                 && address >> 56 == u64::from(launch.launch.0 & 0xff)
                 && u64::from(thread) == expected_thread
                 && group.width_bytes == width;
-            if !right {
+            if !is_correct {
                 self.errors.push(format!(
                     "launch {}: address {address:#x} in {group:?}",
                     launch.launch
@@ -134,34 +134,34 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
         }
         total += seen.lanes;
         groups += seen.groups;
-        let whole = *outcome == LaunchOutcome::Completed;
-        if !whole {
+        let is_complete = *outcome == LaunchOutcome::Completed;
+        if !is_complete {
             failed += 1;
-            println!("{name}: {} accesses kept, {outcome:?}", seen.lanes);
+            println!("{name}: {} accesses found, {outcome:?}", seen.lanes);
         }
         for thread in 0..(launch.ctas() * launch.threads_per_cta()) as u32 {
             let expected = accesses(launch, thread, rounds);
-            let got = seen
+            let actual = seen
                 .by_thread
                 .get(&thread)
                 .map(Vec::as_slice)
                 .unwrap_or_default();
-            let right = if whole {
-                got == expected
+            let is_correct = if is_complete {
+                actual == expected
             } else {
-                expected.starts_with(got)
+                expected.starts_with(actual)
             };
-            if !right {
+            if !is_correct {
                 let at = expected
                     .iter()
-                    .zip(got)
+                    .zip(actual)
                     .position(|(a, b)| a != b)
-                    .unwrap_or(expected.len().min(got.len()));
+                    .unwrap_or(expected.len().min(actual.len()));
                 return Err(format!(
                     "{name}, thread {thread}: {} accesses instead of {}; number {at} is {:?} instead of {:?}",
-                    got.len(),
+                    actual.len(),
                     expected.len(),
-                    got.get(at),
+                    actual.get(at),
                     expected.get(at)
                 ));
             }

@@ -8,7 +8,7 @@ __global__ void fill(float *a, float *b, int count) {
   if (i < count) a[i] = i % 7, b[i] = i % 5;
 }
 
-// Reads what cuBLAS wrote, and what `fill` wrote before cuBLAS ran.
+// Reads what cuBLAS wrote and what `fill` wrote before cuBLAS ran.
 __global__ void add(float *sum, const float *c, const float *a, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) sum[i] = c[i] + a[i];
@@ -50,6 +50,6 @@ int main() {
       if (result[row + column * n] != expected) return printf("wrong at %d, %d\n", row, column), 2;
     }
   destroy(handle);
-  printf("right\n");
+  printf("correct\n");
   return cudaGetLastError() != cudaSuccess;
 }

@@ -1,16 +1,16 @@
 // Stress program for the trace on a GPU: kernels that call the probe themselves, as instrumented kernels do, with made-up
 // addresses that identify each access. `check.rs` reads the capture and looks for every one of them.
 //
-// The device pass sees kernels with the two trailing parameters, the host pass without them. tests/gpu/README.md explains
-// how to build and run it.
+// The device pass sees kernels with the two trailing parameters, the host pass sees them without. tests/gpu/README.md
+// explains how to build and run it.
 //
 //   stress MODE CTAS THREADS ROUNDS LAUNCHES STREAMS
 //
 // MODE: ok      launches everything and checks the program's own result
-//       fault   the last launch writes to address 0 in the middle
-//       assert  the last launch fails a device assert
+//       fault   the last launch writes to address 0 midway
+//       assert  the last launch fails a device assertion midway
 //       exit    ends without waiting for the device
-//       reset   resets the device in the middle and continues
+//       reset   resets the device midway and continues
 //       graph   tries to capture a stream into a graph
 
 #include <cassert>
@@ -172,12 +172,12 @@ int main(int argc, char **argv) {
     if (!strcmp(mode, "exit")) return 0;
     if (!check(cudaDeviceSynchronize(), "cudaDeviceSynchronize")) return 3;
 
-    unsigned *back = (unsigned *)malloc(bytes), wrong = 0;
+    unsigned *actual = (unsigned *)malloc(bytes), wrong = 0;
     for (unsigned s = 0; s < streams; ++s) {
-      check(cudaMemcpy(back, sums[s], bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
-      for (unsigned thread = 0; thread < ctas * threads; ++thread) wrong += back[thread] != result(thread, rounds);
+      check(cudaMemcpy(actual, sums[s], bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+      for (unsigned thread = 0; thread < ctas * threads; ++thread) wrong += actual[thread] != result(thread, rounds);
     }
-    free(back);
+    free(actual);
     printf("wrong results: %u\n", wrong);
     if (wrong) failed = true;
     if (!strcmp(mode, "reset")) check(cudaDeviceReset(), "cudaDeviceReset");

@@ -9,7 +9,7 @@ use superstep_build::failure::{Failure, FailureKind};
 const PROGRAM: &str = "nvidia-smi";
 const ARGUMENTS: [&str; 3] = ["nvlink", "-gt", "d"];
 
-/// Payload bytes that the GPUs have sent and received over all of their links.
+/// Payload bytes that the GPUs have sent and received over all their links.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Traffic {
     pub sent_bytes: u64,
@@ -27,12 +27,12 @@ impl Sub for Traffic {
     }
 }
 
-/// Reads the sum of the counters of all GPUs.
+/// Reads the counters of all GPUs and adds them up.
 pub fn read() -> Result<Traffic, Failure> {
     let output = Command::new(PROGRAM).args(ARGUMENTS).output();
     let output = output.map_err(Failure::io("run", &PROGRAM))?;
     if !output.status.success() {
-        bail!(Tool, "{PROGRAM} ended with {}", output.status);
+        bail!(Tool, "{PROGRAM} failed: {}", output.status);
     }
     match parse(&String::from_utf8_lossy(&output.stdout))? {
         Some(traffic) => Ok(traffic),
@@ -40,38 +40,38 @@ pub fn read() -> Result<Traffic, Failure> {
     }
 }
 
-/// Parses the output; `None` if there is no link, or a link has no counter.
+/// Parses the output. Returns `None` if there is no link, or if a link has no counter.
 fn parse(text: &str) -> Result<Option<Traffic>, Failure> {
     let mut all = Traffic::default();
-    let (mut links, mut is_absent) = (0, false);
+    let (mut links, mut lacks_counter) = (0, false);
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line.starts_with("GPU ") {
             continue;
         }
-        let wrong = || {
-            let expected = "`Link N: Data Tx: N KiB` was expected";
+        let malformed = || {
             let arguments = ARGUMENTS.join(" ");
-            let message = format!("{PROGRAM} {arguments} printed {line:?}, where {expected}");
+            let found = format!("found {line:?} in the output of {PROGRAM} {arguments}");
+            let message = format!("expected `Link N: Data Tx: N KiB`, {found}");
             Failure::new(FailureKind::Tool, message)
         };
-        let (link, rest) = line.split_once(": Data ").ok_or_else(wrong)?;
-        let number = link.strip_prefix("Link ").ok_or_else(wrong)?;
-        number.parse::<u32>().map_err(|_| wrong())?;
-        let (direction, amount) = rest.split_once(": ").ok_or_else(wrong)?;
+        let (link, rest) = line.split_once(": Data ").ok_or_else(malformed)?;
+        let number = link.strip_prefix("Link ").ok_or_else(malformed)?;
+        number.parse::<u32>().map_err(|_| malformed())?;
+        let (direction, amount) = rest.split_once(": ").ok_or_else(malformed)?;
         if amount == "N/A" {
-            is_absent = true;
+            lacks_counter = true;
             continue;
         }
-        let kib = amount.strip_suffix(" KiB").ok_or_else(wrong)?;
-        let bytes = kib.parse::<u64>().map_err(|_| wrong())? << 10;
+        let kib = amount.strip_suffix(" KiB").ok_or_else(malformed)?;
+        let bytes = kib.parse::<u64>().map_err(|_| malformed())? << 10;
         match direction {
             "Tx" => all.sent_bytes += bytes,
             "Rx" => all.received_bytes += bytes,
-            _ => return Err(wrong()),
+            _ => return Err(malformed()),
         }
         links += 1;
     }
-    Ok((links > 0 && !is_absent).then_some(all))
+    Ok((links > 0 && !lacks_counter).then_some(all))
 }
 
 #[cfg(test)]

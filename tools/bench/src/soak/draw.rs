@@ -23,8 +23,8 @@ pub struct Traits {
     pub launches: u64,
     /// CTAs of its largest grid.
     pub ctas: u32,
-    /// Shortest time so far from the start of a capture to its last event; other load prolongs runs.
-    pub lasts: Cell<Duration>,
+    /// Shortest time so far from the start of a capture to its last event; system load prolongs runs.
+    pub duration: Cell<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Draw {
     pub kill: Option<Duration>,
 }
 
-/// Range of the values of an environment variable: powers of two with these exponents, or numbers.
+/// Range of values of an environment variable: powers of two with these exponents, or plain numbers.
 enum Range {
     Exponents(u64, u64),
     Numbers(u64, u64),
@@ -42,7 +42,7 @@ enum Range {
 
 const CPU: [(&str, Range); 1] = [(CPU_THREADS, Range::Numbers(1, 8))];
 
-/// Settings from minimal buffers to large ones.
+/// Ranges from minimal to large buffers.
 const STREAM: [(&str, Range); 6] = [
     (BINS, Range::Exponents(0, 7)),
     (BIN_RECORDS, Range::Exponents(5, 14)),
@@ -69,9 +69,9 @@ impl Random {
         u64::from(self.0.next_u32())
     }
 
-    pub fn number(&mut self, least: u64, most: u64) -> u64 {
-        let count = (most - least).saturating_add(1);
-        least + self.0.next_u64() % count
+    pub fn number(&mut self, min: u64, max: u64) -> u64 {
+        let count = (max - min).saturating_add(1);
+        min + self.0.next_u64() % count
     }
 
     pub fn item<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
@@ -98,8 +98,8 @@ impl Draw {
             // Other variables keep their defaults.
             if random.one_in(2) {
                 let number = match *range {
-                    Range::Exponents(least, most) => 1 << random.number(least, most),
-                    Range::Numbers(least, most) => random.number(least, most),
+                    Range::Exponents(min, max) => 1 << random.number(min, max),
+                    Range::Numbers(min, max) => random.number(min, max),
                 };
                 settings.insert(*name, number.to_string());
             }
@@ -116,7 +116,7 @@ impl Draw {
             },
             kill: random.one_in(3).then(|| {
                 // Kill the program before or shortly after its usual end.
-                let span = program.lasts.get().mul_f64(1.1);
+                let span = program.duration.get().mul_f64(1.1);
                 span.mul_f64(random.number(0, 1 << 20) as f64 / f64::from(1 << 20))
             }),
         }
@@ -126,8 +126,8 @@ impl Draw {
 impl fmt::Display for Draw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.config.to_env().iter().enumerate() {
-            let space = if index > 0 { " " } else { "" };
-            write!(f, "{space}{name}={}", value.display())?;
+            let separator = if index > 0 { " " } else { "" };
+            write!(f, "{separator}{name}={}", value.display())?;
         }
         match self.kill {
             Some(at) => write!(f, ", killed after {:.3} s", at.as_secs_f64()),
@@ -151,7 +151,7 @@ fn selection(random: &mut Random, program: &Traits) -> Selection {
         }
         let last = u64::from(program.ctas.saturating_sub(1));
         for _ in 0..random.number(0, 6).saturating_sub(3) {
-            // The CTA past the last one may be selected, too.
+            // The CTA past the last one can be selected, too.
             let (a, b) = (random.number(0, last + 1), random.number(0, last + 1));
             let (first, last) = (a.min(b) as u32, a.max(b) as u32);
             chosen.ctas.push(CtaRange { first, last });
@@ -170,14 +170,14 @@ fn selection(random: &mut Random, program: &Traits) -> Selection {
 
 /// Draws a pattern that matches the kernel `name`, and perhaps others.
 fn pattern(random: &mut Random, name: &str) -> Option<Pattern> {
-    let kept: String = (name.chars())
+    let prefix: String = (name.chars())
         .take(random.number(1, name.chars().count().max(1) as u64) as usize)
         .collect();
     let text = match random.number(0, 2) {
         0 => name.to_owned(),
-        1 => format!("{kept}*"),
+        1 => format!("{prefix}*"),
         // The only special characters in mangled names are `$` and `.`.
-        _ => format!("regex:^{}", kept.replace('$', "[$]").replace('.', "[.]")),
+        _ => format!("regex:^{}", prefix.replace('$', "[$]").replace('.', "[.]")),
     };
     text.parse().ok()
 }

@@ -19,7 +19,7 @@ use superstep_trace::{
 
 type Sites = Vec<(SiteId, SiteCount)>;
 
-/// Accesses of a launch, or of its recorded part.
+/// The accesses of a launch, or of its recorded part.
 #[derive(Clone, Default)]
 struct LaunchAccesses {
     recorded: Recorded,
@@ -30,11 +30,11 @@ struct LaunchAccesses {
 /// A verified trace of a whole program.
 pub struct Reference {
     pub capture: Capture,
-    same: Reproducibility,
+    reproducibility: Reproducibility,
     /// Accesses by launch, in host order.
     launches: Vec<LaunchAccesses>,
-    /// Launches that a selection cannot distinguish: those of CUDA graphs on a GPU.
-    alike: HashSet<(StreamId, LaunchId)>,
+    /// Launches that a selection cannot distinguish: launches of CUDA graphs on a GPU.
+    indistinguishable: HashSet<(StreamId, LaunchId)>,
     analysis: OnceCell<Analysis>,
 }
 
@@ -46,7 +46,7 @@ pub struct Verdict {
     pub launches: u64,
     pub accesses: u64,
     pub stored_bytes: u64,
-    pub lasts: Duration,
+    pub duration: Duration,
 }
 
 impl Verdict {
@@ -59,7 +59,7 @@ impl Verdict {
 }
 
 impl Reference {
-    pub fn new(capture: Capture, same: Reproducibility) -> Result<Self, Failure> {
+    pub fn new(capture: Capture, reproducibility: Reproducibility) -> Result<Self, Failure> {
         let launches = (scan::scan(&capture)
             .map_err(capture_failure)?
             .launches
@@ -72,48 +72,48 @@ impl Reference {
         .collect();
         Ok(Self {
             capture,
-            same,
+            reproducibility,
             launches,
-            alike: HashSet::new(),
+            indistinguishable: HashSet::new(),
             analysis: OnceCell::new(),
         })
     }
 
-    /// Collects the launches recorded in `capture`, whose run skipped every launch that can be skipped individually.
-    pub fn learn_alike(&mut self, capture: &Capture) {
-        let taken = capture
+    /// Takes the launches recorded in `capture`, whose run skipped every launch that can be skipped individually.
+    pub fn set_indistinguishable(&mut self, capture: &Capture) {
+        let recorded = capture
             .launches()
             .filter(|record| !record.recorded.is_nothing());
-        self.alike = taken.map(|record| key(&record)).collect();
+        self.indistinguishable = recorded.map(|record| key(&record)).collect();
     }
 
-    /// Returns the expected content of a capture of `selection`, by launch.
+    /// Returns the expected content of a capture with `selection`, by launch.
     fn expected(
         &self,
         selection: &Selection,
     ) -> Result<HashMap<(StreamId, LaunchId), LaunchAccesses>, TraceError> {
         let (mut chooser, sites) = (Chooser::new(selection), self.capture.sites());
         let launches = self.capture.launches().zip(&self.launches);
-        let done = launches.map(|(record, whole)| {
+        let entries = launches.map(|(record, whole)| {
             let kernel = record.launch.kernel.as_str();
             let display_name = || Some(sites.display_name(kernel).to_owned());
-            let recorded = if self.alike.contains(&key(&record)) {
+            let recorded = if self.indistinguishable.contains(&key(&record)) {
                 selection.of_any_launch(kernel, display_name)
             } else {
                 chooser.next(kernel, display_name)
             };
             let part = match recorded {
                 Recorded::All => whole.clone(),
-                Recorded::SelectedCtas => self.of_ctas(&record, selection)?,
+                Recorded::SelectedCtas => self.selected_ctas(&record, selection)?,
                 Recorded::OutOfScope | Recorded::NotSampled => LaunchAccesses::default(),
             };
             Ok((key(&record), LaunchAccesses { recorded, ..part }))
         });
-        done.collect()
+        entries.collect()
     }
 
     /// Returns the accesses of the selected CTAs of a launch.
-    fn of_ctas(
+    fn selected_ctas(
         &self,
         record: &LaunchRecord,
         selection: &Selection,
@@ -151,7 +151,8 @@ impl Reference {
     /// Judges the capture of a run with `selection`; the run may have been killed.
     ///
     /// # Errors
-    /// The capture could not be read to its end. This counts as a problem, too, unless the user interrupted the reading.
+    /// Fails if the capture cannot be read to its end. Callers count this as a problem, too, unless the user
+    /// interrupted the reading.
     pub fn judge(
         &self,
         capture: &Capture,
@@ -169,8 +170,8 @@ impl Reference {
         if capture.complete && capture.outcome != Some(Outcome::Finished) {
             problems.push(format!("the outcome is {:?}", capture.outcome));
         }
-        let asked = Some(selection).filter(|selection| !selection.is_everything());
-        if capture.header.selection.as_ref() != asked {
+        let requested = Some(selection).filter(|selection| !selection.is_everything());
+        if capture.header.selection.as_ref() != requested {
             problems.push("the header has a different selection".to_owned());
         }
         let scan = scan::scan(capture).map_err(capture_failure)?;
@@ -180,17 +181,17 @@ impl Reference {
         }
         let expected = self.expected(selection).map_err(capture_failure)?;
         if capture.complete
-            && self.same >= Reproducibility::Launches
+            && self.reproducibility >= Reproducibility::Launches
             && scan.launches.len() != expected.len()
         {
             let (found, expected) = (scan.launches.len(), expected.len());
             problems.push(format!("{found} launches instead of {expected}"));
         }
-        let mut whole = 0;
+        let mut whole_launches = 0;
         for launch in &scan.launches {
             let is_whole =
                 matches!(launch.end, Some(end) if end.outcome == LaunchOutcome::Completed);
-            whole += u64::from(is_whole);
+            whole_launches += u64::from(is_whole);
             let name = || scan::launch_name(scan.sites, launch.launch);
             if capture.complete && !is_whole {
                 problems.push(format!("{}: it did not complete", name()));
@@ -200,33 +201,33 @@ impl Reference {
                 problems.push(format!("{}: {problem}", name()));
             }
         }
-        // The communication of a part cannot be derived from the whole trace.
-        let is_whole = capture.complete && asked.is_none();
-        if capture.is_in_situ() && is_whole && self.has_one_result() {
-            let added_up = communication(capture).map_err(capture_failure)?;
+        // The communication of a partial trace cannot be derived from the whole trace.
+        let is_whole = capture.complete && requested.is_none();
+        if capture.is_in_situ() && is_whole && self.is_deterministic() {
+            let in_situ = communication(capture).map_err(capture_failure)?;
             let traced = self.analysis().map_err(capture_failure)?;
-            let check = in_situ_equal(&added_up, traced, capture.sites(), Order::Fixed);
+            let check = in_situ_equal(&in_situ, traced, capture.sites(), Order::Fixed);
             problems.extend((!check.ok).then_some(check.detail));
         }
         Ok(Verdict {
             problems,
             killed: was_killed,
             complete: capture.complete,
-            launches: whole,
+            launches: whole_launches,
             accesses: capture
                 .launches()
                 .map(|record| record.thread_accesses())
                 .sum(),
-            lasts: lasts(capture),
+            duration: duration(capture),
             stored_bytes: capture.stored_bytes().map_err(capture_failure)?,
         })
     }
 
-    fn has_one_result(&self) -> bool {
-        self.same == Reproducibility::Digests && !has_waits(self.capture.sites())
+    fn is_deterministic(&self) -> bool {
+        self.reproducibility == Reproducibility::Digests && !has_waits(self.capture.sites())
     }
 
-    /// Returns the problem of a launch, if any. Its records are complete if `is_whole`.
+    /// Returns what is wrong with a launch, if anything. Its records are complete if `is_whole`.
     fn launch(
         &self,
         found: &LaunchScan,
@@ -245,20 +246,20 @@ impl Reference {
                 found.recorded
             ));
         }
-        if self.same < Reproducibility::Launches {
+        if self.reproducibility < Reproducibility::Launches {
             return None;
         }
         let Some(expected) = expected else {
-            return Some("the program makes no such launch".to_owned());
+            return Some("the program has no such launch".to_owned());
         };
-        // The selection event follows that of its launch in the capture.
+        // In the capture, the selection event follows the launch event.
         if found.recorded != expected.recorded && (is_whole || accesses > 0) {
             return Some(format!(
                 "{:?} instead of {:?}",
                 found.recorded, expected.recorded
             ));
         }
-        if self.same < Reproducibility::Counts {
+        if self.reproducibility < Reproducibility::Counts {
             return None;
         }
         if let Some(sums) = found.sums {
@@ -272,30 +273,30 @@ impl Reference {
             return (differ && !has_waits(sites))
                 .then(|| format!("loads, stores, atomics: {found:?} instead of {expected:?}"));
         }
-        let steady = |site: SiteId| sites.get(site).is_none_or(Site::is_steady);
+        let is_steady = |site: SiteId| sites.get(site).is_none_or(Site::is_steady);
         let counts = |sites: &Sites| -> BTreeMap<SiteId, SiteCount> {
             (sites.iter().copied())
-                .filter(|(site, _)| steady(*site))
+                .filter(|(site, _)| is_steady(*site))
                 .collect()
         };
         let (found_counts, expected_counts) = (counts(&found.sites), counts(&expected.sites));
         let all = found_counts.keys().chain(expected_counts.keys());
         for site in all {
-            let of = |counts: &BTreeMap<_, _>| counts.get(site).copied().unwrap_or_default();
-            let (found, expected) = (of(&found_counts), of(&expected_counts));
+            let count = |counts: &BTreeMap<_, _>| counts.get(site).copied().unwrap_or_default();
+            let (found, expected) = (count(&found_counts), count(&expected_counts));
             if differs(found, expected, is_whole) {
                 let name = scan::site_name(sites, *site);
                 return Some(format!("{name}: {found:?} instead of {expected:?}"));
             }
         }
         let digests = [found.digest.words, expected.digest.words];
-        (is_whole && self.same == Reproducibility::Digests && digests[0] != digests[1])
+        (is_whole && self.reproducibility == Reproducibility::Digests && digests[0] != digests[1])
             .then(|| format!("digest {} instead of {}", found.digest, expected.digest))
     }
 }
 
 /// Returns the time from the start of a capture to its last event.
-pub fn lasts(capture: &Capture) -> Duration {
+pub fn duration(capture: &Capture) -> Duration {
     let last = capture.replay().filter_map(|moment| moment.at_ns).max();
     Duration::from_nanos(last.unwrap_or(0))
 }
@@ -304,18 +305,18 @@ fn key(record: &LaunchRecord) -> (StreamId, LaunchId) {
     (record.launch.stream, record.launch.launch)
 }
 
-/// Returns whether CTAs wait for others. The number of polls depends on timing, and sums do not distinguish polls from
-/// other loads.
+/// Returns whether any CTAs wait for others. The number of polls depends on timing, and sums do not distinguish polls
+/// from other loads.
 fn has_waits(sites: &SiteTable) -> bool {
     sites.iter().any(|site| site.waits)
 }
 
 fn communication(capture: &Capture) -> Result<Analysis, AnalysisError> {
-    let kept = Options {
+    let options = Options {
         transfers: true,
         ..Options::default()
     };
-    analyse(capture, kept)
+    analyse(capture, options)
 }
 
 /// Returns the accesses and bytes of loads, stores and atomics.
@@ -333,10 +334,10 @@ fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
     sums
 }
 
-/// Returns whether counts are wrong: those of a whole launch must be equal; those of a part may be lower.
+/// Returns whether counts are wrong. The counts of a whole launch must be equal; those of a partial one may be lower.
 fn differs(found: SiteCount, expected: SiteCount, is_whole: bool) -> bool {
-    let is_less = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
-    found != expected && (is_whole || !is_less)
+    let is_at_most = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
+    found != expected && (is_whole || !is_at_most)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Judges correct captures and captures with one error each.
+//! Judges correct captures, and captures with one error each.
 
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
@@ -26,7 +26,7 @@ struct Written {
     groups: Vec<AccessGroup>,
     ended: bool,
     /// Accesses that the launch's end does not announce.
-    silent: u64,
+    unannounced: u64,
 }
 
 /// Returns the whole program: each CTA of two launches stores 32 words.
@@ -35,7 +35,7 @@ fn program() -> Vec<Written> {
         recorded: Recorded::All,
         groups: (0..CTAS).map(group).collect(),
         ended: true,
-        silent: 0,
+        unannounced: 0,
     };
     vec![launch; LAUNCHES as usize]
 }
@@ -62,7 +62,7 @@ fn write(folder: &std::path::Path, selection: &Selection, launches: &[Written]) 
         capture.chunk(&launch, &written.groups);
         if written.ended {
             let accesses: usize = written.groups.iter().map(AccessGroup::lanes).sum();
-            let accesses = accesses as u64 - written.silent;
+            let accesses = accesses as u64 - written.unannounced;
             capture.end_with(&launch, accesses, LaunchOutcome::Completed);
         }
     }
@@ -75,18 +75,18 @@ struct Test {
 }
 
 impl Test {
-    fn new(same: Reproducibility) -> Self {
+    fn new(reproducibility: Reproducibility) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let whole = write(
             &folder.path().join("whole"),
             &Selection::default(),
             &program(),
         );
-        let reference = Reference::new(whole.finish(), same).unwrap();
+        let reference = Reference::new(whole.finish(), reproducibility).unwrap();
         Self { folder, reference }
     }
 
-    /// Returns the verdict on a program that made these launches and then ended or was killed.
+    /// Returns the verdict on a program that performed these launches and then ended or was killed.
     fn verdict(&self, selection: &Selection, launches: &[Written], killed: bool) -> Verdict {
         let capture = write(&self.folder.path().join("found"), selection, launches);
         let capture = if killed {
@@ -97,7 +97,7 @@ impl Test {
         self.reference.judge(&capture, selection, killed).unwrap()
     }
 
-    fn is_right(&self, selection: &Selection, launches: &[Written], killed: bool) -> bool {
+    fn passes(&self, selection: &Selection, launches: &[Written], killed: bool) -> bool {
         self.verdict(selection, launches, killed)
             .problems
             .is_empty()
@@ -105,7 +105,7 @@ impl Test {
 }
 
 #[test]
-fn equal_trace_is_right() {
+fn equal_trace_passes() {
     let verdict =
         Test::new(Reproducibility::Digests).verdict(&Selection::default(), &program(), false);
     assert_eq!(verdict.problems, [""; 0]);
@@ -114,7 +114,7 @@ fn equal_trace_is_right() {
 }
 
 #[test]
-fn different_complete_trace_is_wrong() {
+fn different_complete_trace_fails() {
     let (test, all) = (Test::new(Reproducibility::Digests), Selection::default());
     let mut lost = program();
     lost[1].groups[2].mask >>= 1;
@@ -126,25 +126,25 @@ fn different_complete_trace_is_wrong() {
     outside[0].groups[0].addresses[0] = 0x9000_0000;
     let mut unended = program();
     unended[1].ended = false;
-    let mut silent = program();
-    silent[0].silent = 3;
-    for wrong in [&lost, &moved, &other, &outside, &unended, &silent] {
-        assert!(!test.is_right(&all, wrong, false));
+    let mut unannounced = program();
+    unannounced[0].unannounced = 3;
+    for wrong in [&lost, &moved, &other, &outside, &unended, &unannounced] {
+        assert!(!test.passes(&all, wrong, false));
     }
-    assert!(!test.is_right(&all, &program()[..1], false));
-    assert!(!test.is_right(&all, &[program(), program()].concat(), false));
+    assert!(!test.passes(&all, &program()[..1], false));
+    assert!(!test.passes(&all, &[program(), program()].concat(), false));
     let counts = Test::new(Reproducibility::Counts);
     assert!(
-        counts.is_right(&all, &moved, false),
+        counts.passes(&all, &moved, false),
         "its addresses differ from run to run"
     );
-    assert!(!counts.is_right(&all, &lost, false));
+    assert!(!counts.passes(&all, &lost, false));
     let launches = Test::new(Reproducibility::Launches);
     assert!(
-        launches.is_right(&all, &lost, false),
+        launches.passes(&all, &lost, false),
         "its accesses differ from run to run"
     );
-    assert!(!launches.is_right(&all, &program()[..1], false));
+    assert!(!launches.passes(&all, &program()[..1], false));
 }
 
 #[test]
@@ -156,15 +156,15 @@ fn capture_of_a_killed_program_may_be_partial() {
     let verdict = test.verdict(&all, &part, true);
     assert_eq!(verdict.problems, [""; 0]);
     assert!(!verdict.complete && verdict.launches == 1 && verdict.accesses == 6 * 32);
-    assert!(!test.is_right(&all, &part, false), "it was not killed");
+    assert!(!test.passes(&all, &part, false), "it was not killed");
     let mut more = part.clone();
     more[1].groups = vec![group(0); 5];
     let mut lost = part.clone();
     lost[0].groups[0].mask >>= 1;
-    let mut silent = part.clone();
-    silent[0].silent = 1;
-    for wrong in [more, lost, silent, [program(), part].concat()] {
-        assert!(!test.is_right(&all, &wrong, true));
+    let mut unannounced = part.clone();
+    unannounced[0].unannounced = 1;
+    for wrong in [more, lost, unannounced, [program(), part].concat()] {
+        assert!(!test.passes(&all, &wrong, true));
     }
     let capture = write(&test.folder.path().join("found"), &all, &program()).kill();
     std::fs::write(capture.folder().join("stream-0.sst"), [7; 100]).unwrap();
@@ -176,7 +176,7 @@ fn capture_of_a_killed_program_may_be_partial() {
 #[test]
 fn partial_capture_must_match_its_selection() {
     let mut test = Test::new(Reproducibility::Digests);
-    let asked = Selection {
+    let selection = Selection {
         launch_skip: 1,
         ctas: vec![CtaRange { first: 1, last: 2 }],
         ..Selection::default()
@@ -186,8 +186,8 @@ fn partial_capture_must_match_its_selection() {
     right[0].groups.clear();
     right[1].recorded = Recorded::SelectedCtas;
     right[1].groups = vec![group(1), group(2)];
-    assert_eq!(test.verdict(&asked, &right, false).problems, [""; 0]);
-    assert!(!test.is_right(&Selection::default(), &right, false));
+    assert_eq!(test.verdict(&selection, &right, false).problems, [""; 0]);
+    assert!(!test.passes(&Selection::default(), &right, false));
     let mut more = right.clone();
     more[1].groups.push(group(3));
     let mut less = right.clone();
@@ -199,10 +199,10 @@ fn partial_capture_must_match_its_selection() {
     let mut nothing = right.clone();
     nothing[1] = right[0].clone();
     for wrong in [more, less, swapped, stray, nothing.clone(), program()] {
-        assert!(!test.is_right(&asked, &wrong, false));
+        assert!(!test.passes(&selection, &wrong, false));
     }
-    // A run that skips every launch still records the first, which is from a graph, so a selection counts launches from the
-    // second.
+    // A run that skips every launch still records the first one, which is from a graph, so a selection counts launches
+    // from the second.
     let skip = Selection {
         launch_skip: u64::MAX,
         ..Selection::default()
@@ -211,10 +211,10 @@ fn partial_capture_must_match_its_selection() {
     launches[1].recorded = Recorded::OutOfScope;
     launches[1].groups.clear();
     let skipped = write(&test.folder.path().join("skipped"), &skip, &launches).finish();
-    test.reference.learn_alike(&skipped);
+    test.reference.set_indistinguishable(&skipped);
     nothing[0] = right[1].clone();
-    assert_eq!(test.verdict(&asked, &nothing, false).problems, [""; 0]);
-    assert!(!test.is_right(&asked, &right, false));
+    assert_eq!(test.verdict(&selection, &nothing, false).problems, [""; 0]);
+    assert!(!test.passes(&selection, &right, false));
 }
 
 #[test]

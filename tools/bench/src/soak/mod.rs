@@ -1,4 +1,4 @@
-//! `superstep-bench soak`: hours of random runs, some of them killed, each compared with a verified trace of its program.
+//! `superstep-bench soak`: hours of random runs, some of them killed, each compared with its program's verified trace.
 
 mod draw;
 mod judge;
@@ -23,14 +23,14 @@ use judge::Verdict;
 use programs::{CAPTURE, Program, Programs, Source};
 
 /// Maximum number of failed cases whose folders are kept; others can be reproduced.
-const KEPT: usize = 10;
+const MAX_KEPT_CASES: usize = 10;
 
 const SIGKILL: i32 = 9;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Bundles of the programs to run, of any suite and protocol; each suite needs a bundle that records traces. Without
-    /// bundles, the suites given by --suite are built and run on the CPU.
+    /// Bundles of the programs to run, of any suite and protocol; each suite needs a bundle that records traces.
+    /// Without bundles, the suites given by --suite are built and run on the CPU.
     #[arg(value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
     /// Keep starting new cases for this many hours.
@@ -39,7 +39,7 @@ pub struct Args {
     /// Seed from which the cases' seeds are drawn [default: the time].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Repeat the case with this seed and keep its folder; pass the other options of its run, too.
+    /// Repeat the case with this seed and keep its folder; pass the other options of its run as well.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["hours", "seed"])]
     case: Option<u64>,
     /// Suites to build if no bundle is given, comma-separated.
@@ -83,14 +83,14 @@ table! {
         incomplete: u64 = "killed programs that left an incomplete capture";
         launches: u64 = "launches that were compared as a whole";
         accesses: u64 ["accesses"] = "thread accesses";
-        capture_bytes: u64 ["bytes"] = "of all captures";
+        capture_bytes: u64 ["bytes"] = "size of all captures";
         failures: u64 = "failed cases";
         seconds: f64 ["s"] = "time of the cases";
     }
 }
 
 #[derive(Debug, Serialize)]
-struct Wrong {
+struct FailedCase {
     /// Seed of the case; `None` if a program failed before the first case.
     case: Option<u64>,
     program: String,
@@ -112,7 +112,7 @@ struct Results {
     interrupted: bool,
     kinds: BTreeMap<String, Row>,
     total: Row,
-    failures: Vec<Wrong>,
+    failures: Vec<FailedCase>,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -137,17 +137,17 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         return Ok(exit_code::INTERRUPTED);
     }
     for failure in &programs.failures {
-        say!("left out: {failure}");
+        say!("skipped: {failure}");
     }
     let mut soak = Soak {
         args,
         out,
         results: Results::new(args, &programs),
-        begun: Instant::now(),
+        start: Instant::now(),
     };
     match args.case {
-        Some(seed) => soak.one(seed, &programs.all)?,
-        None => soak.many(&programs.all)?,
+        Some(seed) => soak.run_case(seed, &programs.all)?,
+        None => soak.run_cases(&programs.all)?,
     }
     soak.end()
 }
@@ -156,72 +156,72 @@ struct Soak<'a> {
     args: &'a Args,
     out: PathBuf,
     results: Results,
-    begun: Instant,
+    start: Instant,
 }
 
 impl Soak<'_> {
     /// Runs cases until time is up or the user interrupts.
-    fn many(&mut self, programs: &[Program<'_>]) -> Result<(), Failure> {
+    fn run_cases(&mut self, programs: &[Program<'_>]) -> Result<(), Failure> {
         let limit = Duration::try_from_secs_f64(self.args.hours * 3600.0).unwrap_or(Duration::MAX);
         let mut seeds = Random::new(self.results.seed);
-        self.begun = Instant::now();
-        while self.begun.elapsed() < limit && !interrupt::requested() {
-            self.one(seeds.seed(), programs)?;
+        self.start = Instant::now();
+        while self.start.elapsed() < limit && !interrupt::requested() {
+            self.run_case(seeds.seed(), programs)?;
         }
         Ok(())
     }
 
-    fn one(&mut self, seed: u64, programs: &[Program<'_>]) -> Result<(), Failure> {
+    fn run_case(&mut self, seed: u64, programs: &[Program<'_>]) -> Result<(), Failure> {
         let mut random = Random::new(seed);
         let Some(program) = random.item(programs) else {
             bail!(
                 Usage,
-                "failed to find a program: none matches --only and --size, or none works"
+                "no programs to run: none match --only and --size, or their first runs failed"
             );
         };
         let draw = Draw::new(&mut random, &program.traits);
         let folder = self.out.join(format!("case-{seed}"));
         remove(&folder)?;
-        let begun = Instant::now();
-        let verdict = match self.judged(program, &draw, &folder) {
+        let start = Instant::now();
+        let verdict = match self.run_and_judge(program, &draw, &folder) {
             Ok(verdict) => verdict,
             Err(failure) if failure.kind == FailureKind::Interrupted => return remove(&folder),
             Err(failure) => Verdict::wrong(failure.message),
         };
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         let is_right = verdict.problems.is_empty();
         let is_whole = draw.config.selection.is_everything();
         let (word, what) = (if is_right { "right" } else { "WRONG" }, draw.to_string());
         let name = program.name.clone();
-        let lasts = &program.traits.lasts;
+        let duration = &program.traits.duration;
         if is_right && !verdict.killed && is_whole {
-            lasts.set(lasts.get().min(verdict.lasts));
+            duration.set(duration.get().min(verdict.duration));
         }
-        let left = match (verdict.killed, verdict.complete, verdict.stored_bytes) {
+        let state = match (verdict.killed, verdict.complete, verdict.stored_bytes) {
             (false, ..) => "ended",
             (true, _, 0) => "nothing",
             (true, true, _) => "complete",
             (true, false, _) => "part",
         };
-        say!("case {seed:10}  {word}  {left:8} {seconds:7.2} s  {name}: {what}");
+        say!("case {seed:10}  {word}  {state:8} {seconds:7.2} s  {name}: {what}");
         for problem in &verdict.problems {
             say!("    {problem}");
         }
         let part = if is_whole { "" } else { ", a part" };
         let protocol = draw.config.protocol.unwrap_or_default();
         let kind = format!("{}, {protocol}{part}", program.traits.backend);
-        let of_kind = self.results.kinds.entry(kind.clone()).or_default();
-        of_kind.kind = kind;
-        for row in [of_kind, &mut self.results.total] {
+        let kind_row = self.results.kinds.entry(kind.clone()).or_default();
+        kind_row.kind = kind;
+        for row in [kind_row, &mut self.results.total] {
             row.add(&verdict, seconds);
         }
         if self.args.case.is_some() {
             say!("    {}", folder.display());
-        } else if is_right || self.results.failures.len() >= KEPT {
+        } else if is_right || self.results.failures.len() >= MAX_KEPT_CASES {
             remove(&folder)?;
         }
         if !is_right {
-            self.results.failures.push(Wrong {
+            self.results.failures.push(FailedCase {
                 case: Some(seed),
                 program: name,
                 what,
@@ -233,7 +233,7 @@ impl Soak<'_> {
     }
 
     /// Runs a case and judges its capture.
-    fn judged(
+    fn run_and_judge(
         &self,
         program: &Program<'_>,
         draw: &Draw,
@@ -256,7 +256,7 @@ impl Soak<'_> {
         }
         let capture = match Capture::open(folder.join(CAPTURE)) {
             Ok(capture) => capture.cancelled_by(interrupt::cancellation()),
-            // The capture had not been started.
+            // The program was killed before it created the capture.
             Err(TraceError::NotACapture { .. }) if was_killed => {
                 return Ok(Verdict {
                     killed: true,
@@ -273,7 +273,7 @@ impl Soak<'_> {
     }
 
     fn write(&mut self) -> Result<(), Failure> {
-        self.results.hours = self.begun.elapsed().as_secs_f64() / 3600.0;
+        self.results.hours = self.start.elapsed().as_secs_f64() / 3600.0;
         self.results.interrupted = interrupt::requested();
         let path = self.args.json.as_ref();
         path.map_or(Ok(()), |path| write_json(path, &self.results))
@@ -284,7 +284,7 @@ impl Soak<'_> {
         print(&self.results);
         if !self.results.failures.is_empty() {
             let (number, out) = (self.results.failures.len(), self.out.display());
-            bail!(Verification, "{number} failures; see the table, and {out}");
+            bail!(Verification, "{number} failures; see the table and {out}");
         }
         Ok(if self.results.interrupted {
             exit_code::INTERRUPTED
@@ -318,7 +318,7 @@ impl Row {
 impl Results {
     fn new(args: &Args, programs: &Programs<'_>) -> Self {
         let now = chrono::Utc::now();
-        let failed = |why: &String| Wrong {
+        let failed = |why: &String| FailedCase {
             case: None,
             program: String::new(),
             what: "the first run".to_owned(),

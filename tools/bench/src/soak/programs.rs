@@ -19,7 +19,7 @@ use superstep_harness::{
 use superstep_trace::{Backend, Capture, Protocol, Reproducibility};
 
 use super::draw::{Draw, Traits};
-use super::judge::{Reference, lasts};
+use super::judge::{Reference, duration};
 use crate::built::Built;
 
 pub const CAPTURE: &str = "capture";
@@ -45,7 +45,7 @@ pub struct Program<'a> {
 pub struct Programs<'a> {
     pub all: Vec<Program<'a>>,
     pub device: String,
-    /// Problems of programs that were left out.
+    /// Problems of programs that were skipped.
     pub failures: Vec<String>,
     known: HashMap<String, (Rc<Reference>, Traits)>,
 }
@@ -56,7 +56,7 @@ impl Source {
         let build = BuildOptions::new(Backend::Cpu);
         let session = Session::new(build, fetch.clone(), MessageFormat::Human);
         let suite = session.suite(name)?;
-        let names = suite.benchmarks.iter().map(|one| one.name.clone());
+        let names = suite.benchmarks.iter().map(|it| it.name.clone());
         Ok(Self {
             names: names.collect(),
             suite,
@@ -92,10 +92,10 @@ impl Source {
     fn choice(&self, only: &Selection, size: &str) -> Result<Option<ProgramChoice>, Failure> {
         let backend = self.session.backend();
         let names: Vec<String> = (self.suite.benchmarks.iter())
-            .filter(|one| one.only_on.is_none_or(|only| only == backend))
-            .filter(|one| one.sizes.contains_key(size) && self.names.contains(&one.name))
-            .filter(|one| only.takes(&one.name, &self.suite.groups))
-            .map(|one| one.name.clone())
+            .filter(|it| it.only_on.is_none_or(|only| only == backend))
+            .filter(|it| it.sizes.contains_key(size) && self.names.contains(&it.name))
+            .filter(|it| only.takes(&it.name, &self.suite.groups))
+            .map(|it| it.name.clone())
             .collect();
         if names.is_empty() {
             return Ok(None);
@@ -138,24 +138,24 @@ impl Source {
     }
 
     /// Reads the reference and the traits of a program from the verified trace in `folder`.
-    fn learn(
+    fn read_reference(
         &self,
         built: &Built<'_>,
-        same: Reproducibility,
+        reproducibility: Reproducibility,
         folder: &Path,
         out: &Path,
     ) -> Result<(Rc<Reference>, Traits), Failure> {
         let backend = self.session.backend();
         let open = |folder: &Path| Capture::open(folder).map_err(capture_failure);
-        let mut reference = Reference::new(open(folder)?, same)?;
+        let mut reference = Reference::new(open(folder)?, reproducibility)?;
         if backend == Backend::Cuda {
             let mut execution = self.execution();
             execution.config.selection.launch_skip = u64::MAX;
-            let place = out.join("alike");
-            let capture = place.join(CAPTURE);
-            built.run(Kind::Traced, &execution, &place, Some(&capture))?;
-            reference.learn_alike(&open(&capture)?);
-            std::fs::remove_dir_all(&place).map_err(Failure::io("remove", &place))?;
+            let scratch = out.join("indistinguishable");
+            let capture = scratch.join(CAPTURE);
+            built.run(Kind::Traced, &execution, &scratch, Some(&capture))?;
+            reference.set_indistinguishable(&open(&capture)?);
+            std::fs::remove_dir_all(&scratch).map_err(Failure::io("remove", &scratch))?;
         }
         let capture = &reference.capture;
         let kernels: BTreeSet<&str> = capture
@@ -169,7 +169,7 @@ impl Source {
             kernels: kernels.into_iter().map(str::to_owned).collect(),
             launches: capture.launches().count() as u64,
             ctas: ctas.unwrap_or(0).try_into().unwrap_or(u32::MAX - 1),
-            lasts: Cell::new(lasts(capture)),
+            duration: Cell::new(duration(capture)),
         };
         Ok((Rc::new(reference), traits))
     }
@@ -200,7 +200,7 @@ impl Program<'_> {
 }
 
 impl<'a> Programs<'a> {
-    /// Prepares the programs of `sources` that match `only`, at each of these sizes. Their runs are in `out`.
+    /// Prepares the programs of `sources` that match `only`, at each of `sizes`. Their runs go into `out`.
     pub fn prepare(
         sources: &'a [Source],
         only: &Selection,
@@ -208,10 +208,10 @@ impl<'a> Programs<'a> {
         out: &Path,
     ) -> Result<Self, Failure> {
         let mut programs = Self::default();
-        // Sources that record traces come first, because the others are compared with these.
-        let (first, last): (Vec<_>, Vec<_>) =
+        // Sources that record traces come first, because the others are compared with them.
+        let (recording, others): (Vec<_>, Vec<_>) =
             (sources.iter()).partition(|source| source.recording().is_some());
-        for source in first.into_iter().chain(last) {
+        for source in recording.into_iter().chain(others) {
             for size in sizes {
                 if let Some(choice) = source.choice(only, size)? {
                     programs.add(source, &choice, size, out)?;
@@ -249,7 +249,7 @@ impl<'a> Programs<'a> {
                 match (program, &summary.failure) {
                     (Some((_, program)), None) => {
                         let folder = folder.capture(&summary.name);
-                        let known = source.learn(program, summary.same(), &folder, out)?;
+                        let known = source.read_reference(program, summary.same(), &folder, out)?;
                         self.known.insert(name, known);
                     }
                     (_, failure) => {
@@ -274,7 +274,7 @@ impl<'a> Programs<'a> {
                 }),
                 None if source.recording().is_some() => {}
                 None => self.failures.push(format!(
-                    "{name}: there is no trace to compare it with; also give a bundle of its suite that was built without --in-situ"
+                    "{name}: no trace to compare it with; also pass a bundle of its suite built without --in-situ"
                 )),
             }
         }

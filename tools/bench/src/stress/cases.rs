@@ -22,12 +22,12 @@ pub struct Case {
     pub kill_after_s: Option<u64>,
     /// Limit on the size of each file.
     pub file_limit_kib: Option<u32>,
-    /// Expected end, which must also be that of the untraced program; `None` to judge only the capture.
+    /// Expected end of the program, traced and untraced; `None` to judge only the capture.
     pub end: Option<End>,
     /// Whether the capture must contain exactly the accesses that the program announces.
     pub exact: bool,
     /// Minimum number of whole launches.
-    pub least_whole_launches: usize,
+    pub min_whole_launches: usize,
     pub transfers: bool,
     /// Whether the capture must be marked as complete.
     pub complete: Option<bool>,
@@ -51,7 +51,7 @@ impl Case {
             file_limit_kib: None,
             end: Some(End::Exited(0)),
             exact: true,
-            least_whole_launches: 1,
+            min_whole_launches: 1,
             transfers: false,
             complete: Some(true),
             fault: None,
@@ -61,11 +61,11 @@ impl Case {
     }
 }
 
-/// A name, and the numbers of rings, units per piece, pieces per ring, pieces on the host, workers, and the longest pause of
-/// workers in microseconds; 0 for the default.
+/// A name; the numbers of rings, units per piece, pieces per ring, pieces on the host and workers; and the longest
+/// pause of a worker, in microseconds. 0 selects the default.
 type Setting = (&'static str, [u16; 6]);
 
-/// Sizes of buffers, from the default to the minimum.
+/// Buffer sizes, including the default and the minimum.
 const SETTINGS: [Setting; 5] = [
     ("default buffers", [0; 6]),
     (
@@ -88,7 +88,7 @@ const SETTINGS: [Setting; 5] = [
 
 /// Launches of the stress kernel per run; on a GPU, there are 25 traced runs.
 const LAUNCHES: u32 = 40;
-const MANY: &str = "70000";
+const MANY_LAUNCHES: &str = "70000";
 
 pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
     let mut cases = [stress(), ways(), faults()].concat();
@@ -98,7 +98,7 @@ pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
             kill_after_s: Some(17),
             end: KILLED,
             exact: false,
-            least_whole_launches: 1000,
+            min_whole_launches: 1000,
             transfers: true,
             complete: Some(false),
             ..Case::new("faults", "killed between launches", "faults", &["passing"])
@@ -111,7 +111,7 @@ pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
     cases
 }
 
-/// Adapts the case to in-situ analysis, which has no buffers whose size matters, and which serialises launches.
+/// Adapts the case to in-situ analysis, which serialises launches and does not depend on buffer sizes.
 fn in_situ(mut case: Case) -> Option<Case> {
     match &*case.name {
         "overlap" => return None,
@@ -123,7 +123,7 @@ fn in_situ(mut case: Case) -> Option<Case> {
         // An in-situ capture grows with the number of launches, not accesses.
         _ if case.file_limit_kib.is_some() => {
             case.program = "ways";
-            case.arguments = vec!["launches".to_owned(), MANY.to_owned()];
+            case.arguments = vec!["launches".to_owned(), MANY_LAUNCHES.to_owned()];
         }
         _ if case.config != Config::default() => return None,
         _ => {}
@@ -131,7 +131,7 @@ fn in_situ(mut case: Case) -> Option<Case> {
     Some(case)
 }
 
-/// Adapts the case to the CPU backend, which has no buffers and no device memory that could run short.
+/// Adapts the case to the CPU backend, which has no buffers, and no device memory that could run out.
 fn on_cpu(mut case: Case) -> Option<Case> {
     match &*case.name {
         "overlap" | "clusters" | "handles" | "driver-memory" | "module" => return None,
@@ -153,7 +153,7 @@ fn on_cpu(mut case: Case) -> Option<Case> {
     Some(case)
 }
 
-fn with(mut case: Case, setting: &Setting) -> Case {
+fn with_setting(mut case: Case, setting: &Setting) -> Case {
     let [
         bins,
         bin_records,
@@ -185,8 +185,8 @@ fn stress() -> Vec<Case> {
             let case = Case::new("stress", &name, "contention", &arguments);
             cases.push(Case {
                 same: Some(seed),
-                least_whole_launches: LAUNCHES as usize,
-                ..with(case, setting)
+                min_whole_launches: LAUNCHES as usize,
+                ..with_setting(case, setting)
             });
         }
     }
@@ -196,9 +196,9 @@ fn stress() -> Vec<Case> {
             let name = format!("{kernel}, {}", setting.0);
             let case = Case::new("stress", &name, "contention", &[kernel, "9", number]);
             cases.push(Case {
-                // The number of polls of the flags differs between runs.
+                // The number of times that flags are polled differs between runs.
                 same: (kernel != "relay").then_some(index),
-                ..with(case, setting)
+                ..with_setting(case, setting)
             });
         }
     }
@@ -224,14 +224,14 @@ fn ways() -> Vec<Case> {
     .map(way)
     .into();
     cases.push(Case {
-        least_whole_launches: 0,
+        min_whole_launches: 0,
         ..way("too-large")
     });
     cases.push(Case {
         warning: Some("its accesses are not traced"),
         ..way("module")
     });
-    let arguments = ["launches", MANY];
+    let arguments = ["launches", MANY_LAUNCHES];
     cases.push(Case::new("ways", "launches", "ways", &arguments));
     cases.push(Case {
         warning: Some("no progress for 1 s"),
@@ -248,7 +248,7 @@ fn ways() -> Vec<Case> {
 fn faults() -> Vec<Case> {
     let fault = |name: &'static str| Case {
         exact: false,
-        least_whole_launches: 4,
+        min_whole_launches: 4,
         ..Case::new("faults", name, "faults", &[name])
     };
     vec![
@@ -264,7 +264,7 @@ fn faults() -> Vec<Case> {
             ..fault("assert")
         },
         Case {
-            least_whole_launches: 8,
+            min_whole_launches: 8,
             ..fault("reset-mid")
         },
         fault("reset-end"),
@@ -279,7 +279,7 @@ fn faults() -> Vec<Case> {
         },
         Case {
             warning: Some("device memory is short"),
-            least_whole_launches: 12,
+            min_whole_launches: 12,
             ..fault("device-memory")
         },
         Case {
@@ -299,7 +299,7 @@ fn faults() -> Vec<Case> {
             file_limit_kib: Some(64),
             fault: Some("failed to write"),
             complete: None,
-            least_whole_launches: 0,
+            min_whole_launches: 0,
             name: "disk full".to_owned(),
             ..fault("much")
         },

@@ -15,13 +15,13 @@ use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, Selection};
 use superstep_trace::Protocol;
 
-use crate::run::{Ran, executables, figures, scratch, spec, start, summary};
+use crate::run::{RunOutput, executables, figures, scratch, spec, start, summary};
 use cases::Case;
 use outcome::{CaptureTotals, Fingerprint};
 
-/// Maximum time that a trace may add to a launch, in microseconds.
+/// Maximum time that tracing may add to a launch, in microseconds.
 const MAX_ADDED_US: f64 = 20.0;
-/// Last lines of a failed program's stderr that are printed.
+/// Number of a failed program's last stderr lines to print.
 const STDERR_LINES: usize = 6;
 
 #[derive(Debug, clap::Args)]
@@ -56,13 +56,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     for case in cases {
         let whole_name = format!("{}/{}", case.group, case.name);
         if selection.takes(&whole_name, &BTreeMap::new()) {
-            let (is_right, of_case) = stress.case(&case)?;
+            let (is_right, case_launches) = stress.run_case(&case)?;
             match is_right {
                 true => passed += 1,
                 false => failed += 1,
             }
             if case.group == "stress" {
-                launches += of_case;
+                launches += case_launches;
             }
         }
     }
@@ -81,7 +81,7 @@ struct Stress<'a> {
     bundle: Bundle,
     scratch: &'a Path,
     /// Untraced runs, by program and arguments.
-    natives: HashMap<(&'static str, Vec<String>), Ran>,
+    natives: HashMap<(&'static str, Vec<String>), RunOutput>,
     fingerprints: HashMap<u32, Vec<Fingerprint>>,
     /// The device in the first summary.
     device: Value,
@@ -89,7 +89,7 @@ struct Stress<'a> {
 
 impl Stress<'_> {
     /// Runs the case's program, traced if `config` has a capture.
-    fn start(&self, case: &Case, config: &Config) -> Result<Ran, Failure> {
+    fn start(&self, case: &Case, config: &Config) -> Result<RunOutput, Failure> {
         let programs = executables(&self.bundle, "stress", case.program)?;
         let program = match config.capture {
             Some(_) => programs.traced,
@@ -104,7 +104,7 @@ impl Stress<'_> {
             after: Duration::from_secs(seconds),
         });
         if let Some(kib) = case.file_limit_kib {
-            // A shell sets the limit, and ignores the signal, so that writing fails as on a full disk.
+            // A shell sets the limit and ignores the signal, so that writes fail as on a full disk.
             let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
             spec.program = "bash".into();
             let shell = ["-c".to_owned(), script, program.display().to_string()];
@@ -114,21 +114,21 @@ impl Stress<'_> {
     }
 
     /// Returns the untraced run to compare with; `None` for the group `stress`, killed programs and file limits.
-    fn native(&mut self, case: &Case) -> Result<Option<&Ran>, Failure> {
+    fn native(&mut self, case: &Case) -> Result<Option<&RunOutput>, Failure> {
         let is_limited = case.kill_after_s.is_some() || case.file_limit_kib.is_some();
         if is_limited || case.group == "stress" {
             return Ok(None);
         }
         let key = (case.program, case.arguments.clone());
         if !self.natives.contains_key(&key) {
-            let ran = self.start(case, &case.config)?;
-            self.natives.insert(key.clone(), ran);
+            let output = self.start(case, &case.config)?;
+            self.natives.insert(key.clone(), output);
         }
         Ok(self.natives.get(&key))
     }
 
     /// Runs a case and prints its result. Returns whether it passed, and its number of launches.
-    fn case(&mut self, case: &Case) -> Result<(bool, usize), Failure> {
+    fn run_case(&mut self, case: &Case) -> Result<(bool, usize), Failure> {
         let protocol = self.bundle.info.protocol;
         let folder = self.scratch.join("capture");
         let summary_file = self.scratch.join("summary.json");
@@ -140,7 +140,7 @@ impl Stress<'_> {
             summary: Some(summary_file.clone()),
             ..case.config.clone()
         };
-        let ran = self.start(case, &config)?;
+        let output = self.start(case, &config)?;
         let summary = summary(&summary_file).ok();
         if let Some(summary) = &summary
             && self.device.is_null()
@@ -150,14 +150,14 @@ impl Stress<'_> {
         let found = outcome::read(&folder);
         let same = self.same(case, &found);
         let native = self.native(case)?;
-        let mut problems = outcome::problems(case, &ran, native, summary.as_ref(), &found);
+        let mut problems = outcome::problems(case, &output, native, summary.as_ref(), &found);
         problems.extend(same);
         let native_figures = native
             .map(|native| figures(&native.stdout))
             .unwrap_or_default();
-        let figures = figures(&ran.stdout);
+        let figures = figures(&output.stdout);
         if protocol != Protocol::InSitu {
-            problems.extend(too_slow(&figures, &native_figures));
+            problems.extend(slowdown(&figures, &native_figures));
         }
         let found = found.unwrap_or_default();
         let passed = problems.is_empty();
@@ -165,7 +165,7 @@ impl Stress<'_> {
             "{:7} {}   {:7.2} {:9} {:11}  {}",
             case.group,
             if passed { "PASS" } else { "FAIL" },
-            ran.seconds,
+            output.seconds,
             found.launches,
             found.accesses,
             case.name
@@ -179,7 +179,7 @@ impl Stress<'_> {
             say!("{:8}{problem}", "");
         }
         if !passed {
-            let lines: Vec<&str> = ran.stderr.lines().collect();
+            let lines: Vec<&str> = output.stderr.lines().collect();
             for line in &lines[lines.len().saturating_sub(STDERR_LINES)..] {
                 say!("{:8}stderr: {line}", "");
             }
@@ -197,16 +197,15 @@ impl Stress<'_> {
     }
 }
 
-/// Reports tracing that slows a launch too much.
-fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
+/// Returns a problem if tracing slows a launch down too much.
+fn slowdown(traced: &[Value], native: &[Value]) -> Option<String> {
     let each = |figures: &[Value]| {
         let number = |figure: &Value| figure.get("microseconds_each")?.as_f64();
         figures.iter().find_map(number)
     };
     let added = each(traced)? - each(native)?;
-    (added > MAX_ADDED_US).then(|| {
-        format!("tracing adds {added:.1} µs to a launch; at most {MAX_ADDED_US} µs are allowed")
-    })
+    (added > MAX_ADDED_US)
+        .then(|| format!("tracing adds {added:.1} µs to a launch; the limit is {MAX_ADDED_US} µs"))
 }
 
 #[cfg(test)]

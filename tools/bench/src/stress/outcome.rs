@@ -9,22 +9,22 @@ use superstep_harness::capture_failure;
 use superstep_trace::{Capture, LaunchDigest, LaunchOutcome, Summary};
 
 use super::cases::Case;
-use crate::run::Ran;
+use crate::run::RunOutput;
 
 #[derive(Debug, Default)]
 pub struct CaptureTotals {
     pub launches: usize,
-    /// Launches that completed, with all the accesses that their ends announce.
+    /// Completed launches with all the accesses that their end events announce.
     pub whole_launches: usize,
     pub accesses: u64,
-    /// Rows of the table of transfers, if accesses were added up in situ.
+    /// Rows of the transfer table, if accesses were aggregated in situ.
     pub transfers: usize,
     pub complete: bool,
     pub fingerprints: Vec<Fingerprint>,
 }
 
-/// Properties of a launch that must not differ between runs: the digest of its accesses, or, in situ, threads and bytes
-/// of loads, stores and atomics.
+/// Properties of a launch that must not differ between runs: the digest of its accesses, or, in situ, the threads and
+/// bytes of its loads, stores and atomics.
 pub type Fingerprint = (LaunchDigest, Option<[(u64, u64); 3]>);
 
 pub fn read(folder: &Path) -> Result<CaptureTotals, Failure> {
@@ -53,26 +53,26 @@ pub fn read(folder: &Path) -> Result<CaptureTotals, Failure> {
 /// Returns the problems of a run. `native` is the untraced run.
 pub fn problems(
     case: &Case,
-    ran: &Ran,
-    native: Option<&Ran>,
+    output: &RunOutput,
+    native: Option<&RunOutput>,
     summary: Option<&Summary>,
     found: &Result<CaptureTotals, Failure>,
 ) -> Vec<String> {
-    if ran.end == End::TimedOut {
+    if output.end == End::TimedOut {
         return vec!["it timed out".to_owned()];
     }
     let mut problems = Vec::new();
-    if case.end.is_some_and(|end| end != ran.end) {
-        let last = ran.stdout.lines().chain(ran.stderr.lines()).last();
-        problems.push(format!("{}: {}", ran.end, last.unwrap_or_default()));
+    if case.end.is_some_and(|end| end != output.end) {
+        let last = output.stdout.lines().chain(output.stderr.lines()).last();
+        problems.push(format!("{}: {}", output.end, last.unwrap_or_default()));
     }
     if let Some(native) = native.filter(|_| case.end.is_some())
-        && native.end != ran.end
+        && native.end != output.end
     {
-        problems.push(format!("it {}, but untraced it {}", ran.end, native.end));
+        problems.push(format!("it {}, but untraced it {}", output.end, native.end));
     }
-    if case.end == Some(End::Exited(0)) && !ran.stdout.contains("PASSED") {
-        problems.push("the program's own results are wrong".to_owned());
+    if case.end == Some(End::Exited(0)) && !output.stdout.contains("PASSED") {
+        problems.push("the program reports wrong results".to_owned());
     }
     let found = match found {
         Ok(found) => found,
@@ -82,10 +82,10 @@ pub fn problems(
         }
     };
     let (whole, all) = (found.whole_launches, found.launches);
-    if whole < case.least_whole_launches {
+    if whole < case.min_whole_launches {
         problems.push(format!(
             "{whole} whole launches instead of at least {}",
-            case.least_whole_launches
+            case.min_whole_launches
         ));
     }
     if case.transfers && found.transfers == 0 {
@@ -95,7 +95,7 @@ pub fn problems(
         problems.push(format!("complete: {}", found.complete));
     }
     if case.exact {
-        let announced = (ran.stdout.lines()).find_map(|line| {
+        let announced = (output.stdout.lines()).find_map(|line| {
             line.strip_prefix("expected-accesses: ")?
                 .parse::<u64>()
                 .ok()
@@ -110,7 +110,7 @@ pub fn problems(
         }
     }
     match summary {
-        Some(summary) => told(case, summary, &mut problems),
+        Some(summary) => check_messages(case, summary, &mut problems),
         None if matches!(case.end, None | Some(End::Signalled(_))) => {}
         None => problems.push("there is no summary".to_owned()),
     }
@@ -118,7 +118,7 @@ pub fn problems(
 }
 
 /// Compares the summary with the expected fault and warning.
-fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
+fn check_messages(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
     for (kind, expected, lines) in [
         ("fault", case.fault, &summary.faults),
         ("warning", case.warning, &summary.warnings),

@@ -6,9 +6,9 @@ use superstep_trace::Backend;
 #[test]
 fn launch_above_the_allowed_overhead_is_a_problem() {
     let each = |time: f64| vec![serde_json::json!({"launches": 7, "microseconds_each": time})];
-    assert_eq!(too_slow(&each(21.5), &each(2.0)), None);
-    assert!(too_slow(&each(23.0), &each(2.0)).is_some());
-    assert_eq!(too_slow(&[serde_json::json!({"overlap": 1.0})], &[]), None);
+    assert_eq!(slowdown(&each(21.5), &each(2.0)), None);
+    assert!(slowdown(&each(23.0), &each(2.0)).is_some());
+    assert_eq!(slowdown(&[serde_json::json!({"overlap": 1.0})], &[]), None);
 }
 
 #[test]

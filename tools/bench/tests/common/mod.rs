@@ -1,4 +1,4 @@
-//! Binaries beside the one under test, for end-to-end tests.
+//! Binaries next to the one under test, for end-to-end tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,8 +22,8 @@ pub fn run(binary: &Path, folder: &Path, arguments: &[&str]) -> String {
     out
 }
 
-/// Returns `superstep-bench` and `superstep`, or `None` to skip the test if tools or binaries for building programs are
-/// missing.
+/// Returns `superstep-bench` and `superstep`, or `None`, which skips the test, if tools or binaries for building
+/// programs are missing.
 pub fn binaries() -> Option<[PathBuf; 2]> {
     let bench = Path::new(env!("CARGO_BIN_EXE_superstep-bench"));
     let parts = [

@@ -10,14 +10,14 @@ fn full_disk_keeps_whole_chunks() {
     let mut file = ChunkFile::create(path.clone(), Role::Events, 0, None).unwrap();
     let chunk = || SealedChunk::new(Kind::EVENT, 0, 0, &[7; 1000]);
     file.write(chunk()).unwrap();
-    let kept = file.length;
+    let length = file.length;
     let disk = std::mem::replace(
         &mut file.file,
         File::options().write(true).open("/dev/full").unwrap(),
     );
     let error = file.write(chunk()).unwrap_err();
     assert!(
-        matches!(error, TraceError::DiskFull { kept_bytes, .. } if kept_bytes == kept),
+        matches!(error, TraceError::DiskFull { kept_bytes, .. } if kept_bytes == length),
         "{error}"
     );
     file.file = disk;

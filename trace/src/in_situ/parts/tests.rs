@@ -6,8 +6,8 @@ use proptest::prelude::*;
 fn any_received() -> impl Strategy<Value = Received> {
     let launch = || prop_oneof![0..4u32, any::<u32>()];
     let amount = || prop_oneof![0..40u64, any::<u64>()];
-    let of = (launch(), launch(), launch(), launch(), amount(), amount());
-    of.prop_map(
+    let fields = (launch(), launch(), launch(), launch(), amount(), amount());
+    fields.prop_map(
         |(source_launch, receiver_launch, source_cta, receiver_cta, bytes, count)| Received {
             source_launch,
             source_cta,

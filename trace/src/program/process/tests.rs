@@ -23,8 +23,8 @@ fn captures_of_processes_are_ordered_by_rank() {
         earlier: 0,
     };
     let last = write(process(Some(10), 3));
-    let only = Capture::open(folder.path()).unwrap();
-    assert_eq!(only.header.process, Some(process(Some(10), 3)));
+    let capture = Capture::open(folder.path()).unwrap();
+    assert_eq!(capture.header.process, Some(process(Some(10), 3)));
     let first = write(process(Some(9), 40));
     assert_eq!(captures_in(folder.path()).unwrap(), [first.clone(), last]);
     assert_eq!(captures_in(&first).unwrap(), [first]);
@@ -55,14 +55,14 @@ fn captures_of_a_run_are_found_in_its_benchmarks() {
     assert!(error.contains("it is not a capture"), "{error}");
     let path = write("path");
     assert_eq!(Capture::open(folder.path()).unwrap().folder(), path);
-    let of_program = Capture::open(path.parent().unwrap()).unwrap();
-    assert_eq!(of_program.folder(), path);
+    let program_capture = Capture::open(path.parent().unwrap()).unwrap();
+    assert_eq!(program_capture.folder(), path);
     let bfs = write("bfs");
     assert_eq!(captures_in(folder.path()).unwrap(), [bfs, path]);
     let error = Capture::open(folder.path()).unwrap_err().to_string();
     assert!(
         error.ends_with(
-            "it holds 2 captures; name one of them: benchmarks/bfs/capture, benchmarks/path/capture"
+            "it contains 2 captures; name one of them: benchmarks/bfs/capture, benchmarks/path/capture"
         ),
         "{error}"
     );

@@ -68,14 +68,14 @@ fn a_summary_is_read_from_a_journal() {
     journal.add_of("a", launch(5)).unwrap();
     assert_eq!(Summary::read(&path).unwrap(), expected);
 
-    // A journal that is truncated anywhere covers everything before that point.
+    // A journal that is truncated at any point covers everything before that point.
     let whole = std::fs::read(&path).unwrap();
-    let begun = whole.iter().position(|&byte| byte == b'\n').unwrap();
+    let first_line = whole.iter().position(|&byte| byte == b'\n').unwrap();
     for length in 0..=whole.len() {
         std::fs::write(&path, &whole[..length]).unwrap();
         let read = Summary::read(&path);
-        assert_eq!(read.is_ok(), length > begun, "{length}");
-        assert!(read.is_ok_and(|read| read.launches <= 3) || length <= begun);
+        assert_eq!(read.is_ok(), length > first_line, "{length}");
+        assert!(read.is_ok_and(|read| read.launches <= 3) || length <= first_line);
     }
     journal.remove().unwrap();
     assert!(!path.exists());

@@ -9,12 +9,12 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// Tries every way to split the name: exponential, but obviously correct.
-fn by_brute_force(glob: &[char], name: &[char]) -> bool {
+fn brute_force_matches(glob: &[char], name: &[char]) -> bool {
     match glob {
         [] => name.is_empty(),
-        ['*', glob @ ..] => (0..=name.len()).any(|taken| by_brute_force(glob, &name[taken..])),
-        [wanted, glob @ ..] => name.split_first().is_some_and(|(found, name)| {
-            (*wanted == '?' || wanted == found) && by_brute_force(glob, name)
+        ['*', glob @ ..] => (0..=name.len()).any(|taken| brute_force_matches(glob, &name[taken..])),
+        [expected, glob @ ..] => name.split_first().is_some_and(|(found, name)| {
+            (*expected == '?' || expected == found) && brute_force_matches(glob, name)
         }),
     }
 }
@@ -23,7 +23,7 @@ proptest! {
     #[test]
     fn globs_agree_with_brute_force(glob in "[ab*?.é\n(]{0,8}", name in "[ab.é\n(]{0,8}") {
         let chars = |text: &str| text.chars().collect::<Vec<_>>();
-        let expected = by_brute_force(&chars(&glob), &chars(&name));
+        let expected = brute_force_matches(&chars(&glob), &chars(&name));
         prop_assert_eq!(matches(&glob, &name), expected);
     }
 
@@ -57,13 +57,13 @@ fn expressions_match_a_part_and_globs_the_whole() {
 }
 
 #[test]
-fn either_name_of_a_function_may_match() {
-    let means = |text: &str| {
+fn either_name_of_a_function_can_match() {
+    let is_match = |text: &str| {
         let pattern: Pattern = text.parse().unwrap();
         pattern.matches_function("_Z4stepIfEvPT_", "step<float>")
     };
-    assert!(means("step<*>") && means("_Z4step*") && means("regex:^_Z4|bfs"));
-    assert!(!means("step"));
+    assert!(is_match("step<*>") && is_match("_Z4step*") && is_match("regex:^_Z4|bfs"));
+    assert!(!is_match("step"));
 }
 
 #[test]

@@ -112,7 +112,7 @@ impl CaptureBuilder {
         }
     }
 
-    /// Timestamps all further events.
+    /// Timestamps all subsequent events.
     #[must_use]
     pub fn with_clock(mut self) -> Self {
         self.writer = self.writer.with_clock(Instant::now());
@@ -213,7 +213,7 @@ impl CaptureBuilder {
         self.event(&Event::OpaqueEnd(end));
     }
 
-    /// Adds a launch with its end; `chunks` has its groups.
+    /// Adds a launch with its end; `chunks` contains its groups.
     pub fn launch<C: AsRef<[AccessGroup]>>(&mut self, launch: Launch, chunks: &[C]) -> Launch {
         let launch = self.begin(launch);
         for chunk in chunks {

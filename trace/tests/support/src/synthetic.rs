@@ -1,4 +1,4 @@
-//! Synthetic programs for benchmarks, and a simple analysis to compare the engine with.
+//! Synthetic programs for benchmarks, and a simple analysis as a reference for the engine.
 
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -20,12 +20,12 @@ pub const ACCESSES_PER_THREAD: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// A stencil like hotspot 3D: each thread makes seven coalesced loads of neighbours and a store, alternating between two
-    /// arrays.
+    /// A stencil like hotspot 3D: each thread performs seven coalesced loads of neighbours and a store, alternating
+    /// between two arrays.
     Regular,
     /// Seven random loads and a random store by each thread.
     Scattered,
-    /// Like the previous pattern, but four of the loads are from the first page, which receives half of all accesses.
+    /// Like the previous pattern, but four of the loads access the first page, which receives half of all accesses.
     OnePage,
 }
 
@@ -52,7 +52,8 @@ fn fill(group: &mut AccessGroup, site: u32, thread: u64, address: impl Fn(u64) -
     }
 }
 
-/// Passes to `sink` the accesses of the warp that starts with `thread` in launch `number`, over arrays of `words` words.
+/// Passes the accesses of the warp that starts with `thread` in launch `number` to `sink`. The arrays have `words`
+/// words.
 pub fn warp(
     pattern: Pattern,
     number: u32,
@@ -116,7 +117,7 @@ pub fn program(pattern: Pattern, launches: u32, words: u64) -> Program {
         .collect()
 }
 
-/// Writes a capture of `launches` launches over arrays of `words` words into `folder`; `pattern` returns the pattern of a launch.
+/// Writes a capture of `launches` launches over arrays of `words` words. `pattern` returns the pattern of a launch.
 pub fn write(
     folder: &Path,
     launches: u32,
@@ -130,7 +131,7 @@ pub fn write(
     for number in 0..launches {
         writer.event(&Event::Launch(launch(number, words)))?;
         let pattern = pattern(number);
-        // Threads per chunk, as with a worker of the CPU backend.
+        // Threads per chunk, as for a worker of the CPU backend.
         let threads = match pattern {
             Pattern::Regular => 1 << 18,
             Pattern::Scattered | Pattern::OnePage => 1 << 13,
@@ -192,7 +193,7 @@ pub fn simple(program: &Program) -> Sums {
                         writers.push((group.cta, false));
                     }
                 } else if let Some(writers) = last.get_mut(&address) {
-                    let fresh = seen.insert((group.cta, address));
+                    let is_new = seen.insert((group.cta, address));
                     let mut others = 0;
                     for (_, read) in writers.iter_mut().filter(|(cta, _)| *cta != group.cta) {
                         others += 1;
@@ -202,7 +203,7 @@ pub fn simple(program: &Program) -> Sums {
                         }
                     }
                     loaded += if others > 0 { 4 } else { 0 };
-                    received += if fresh { 4 * others } else { 0 };
+                    received += if is_new { 4 * others } else { 0 };
                 }
             }
         }

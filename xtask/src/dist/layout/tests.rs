@@ -25,8 +25,8 @@ fn built() -> Option<(std::path::PathBuf, Toolchain)> {
     None
 }
 
-/// Compiles code for both backends, inserts a probe, compares a golden result and writes a table as Parquet, all in a folder
-/// other than the packed one.
+/// Compiles code for both backends, inserts a probe, compares a golden result and writes a table as Parquet, all in a
+/// folder other than the packed one.
 #[test]
 fn an_unpacked_archive_runs_in_any_folder() {
     let Some((binaries, tools)) = built() else {

@@ -7,23 +7,23 @@ fn memory_returns_to_the_pool_when_its_last_owner_is_dropped() {
     let pool = Pool::<u32>::new();
     let mut first = pool.column();
     first.values.fill(7);
-    let place = first.values.as_ptr();
-    let held = first.finish(BATCH_ROWS);
-    let part = held.slice(5, 10);
-    drop(held);
+    let address = first.values.as_ptr();
+    let buffer = first.finish(BATCH_ROWS);
+    let part = buffer.slice(5, 10);
+    drop(buffer);
 
     let mut second = pool.column();
-    assert_ne!(second.values.as_ptr(), place);
+    assert_ne!(second.values.as_ptr(), address);
     second.values.fill(9);
     assert_eq!(&*part, [7; 10]);
 
     drop(part);
     let third = pool.column();
-    assert_eq!(third.values.as_ptr(), place);
+    assert_eq!(third.values.as_ptr(), address);
     // If there are only a few rows, `finish` copies them, so the column is free immediately.
     let few = third.finish(3);
     let fourth = pool.column();
-    assert_eq!((fourth.values.as_ptr(), &*few), (place, &[7; 3][..]));
+    assert_eq!((fourth.values.as_ptr(), &*few), (address, &[7; 3][..]));
 
     let last = fourth.finish(BATCH_ROWS);
     drop(pool);

@@ -51,12 +51,12 @@ proptest! {
 }
 
 #[test]
-fn files_of_a_killed_analysis_are_removed_by_the_next() {
+fn files_of_a_killed_analysis_are_removed_by_the_next_one() {
     let parent = tempfile::tempdir().unwrap();
-    let lives = SpillFolder::new(parent.path().to_owned());
-    let file = lives.file("run").unwrap();
+    let live = SpillFolder::new(parent.path().to_owned());
+    let file = live.file("run").unwrap();
     fs::write(&file, "items").unwrap();
-    let [abandoned, begins, other] = [".superstep-analysis-a", ".superstep-analysis-b", "other"]
+    let [abandoned, starting, other] = [".superstep-analysis-a", ".superstep-analysis-b", "other"]
         .map(|name| {
             let folder = parent.path().join(name);
             fs::create_dir(&folder).unwrap();
@@ -68,11 +68,11 @@ fn files_of_a_killed_analysis_are_removed_by_the_next() {
     let next = SpillFolder::new(parent.path().to_owned());
     let _ = next.file("run").unwrap();
     assert!(!abandoned.exists());
-    assert!(file.exists() && begins.exists() && other.exists());
+    assert!(file.exists() && starting.exists() && other.exists());
 }
 
 #[test]
-fn disk_space_is_freed_while_a_run_is_read_out() {
+fn draining_a_run_frees_its_disk_space() {
     let parent = tempfile::tempdir().unwrap();
     let folder = SpillFolder::new(parent.path().to_owned());
     let items = 4 * FREED_BYTES as u32 / Pair::BYTES as u32;
@@ -80,14 +80,14 @@ fn disk_space_is_freed_while_a_run_is_read_out() {
     (0..items).for_each(|item| writer.push(&pair(item, 7)).unwrap());
     let run = writer.finish().unwrap();
     // A file system may free space in larger blocks.
-    let taken = || fs::metadata(&run.path).unwrap().blocks() * 512;
-    assert!(taken() >= 4 * FREED_BYTES);
-    let mut reader = run.read_out::<Pair>().unwrap();
+    let allocated = || fs::metadata(&run.path).unwrap().blocks() * 512;
+    assert!(allocated() >= 4 * FREED_BYTES);
+    let mut reader = run.drain::<Pair>().unwrap();
     for item in 0..items {
         assert_eq!(reader.next().unwrap(), Some(pair(item, 7)));
     }
     assert_eq!(reader.next().unwrap(), None);
-    assert!(taken() < FREED_BYTES);
+    assert!(allocated() < FREED_BYTES);
 }
 
 #[test]

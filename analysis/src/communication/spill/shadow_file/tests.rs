@@ -16,11 +16,11 @@ fn a_page_round_trips_through_bytes() {
         );
         page.write((0, 64), 8, SiteId(9), (3, 4));
         page.write((8, 16), 4, SiteId(9), (3, 5));
-        // Frees an entry.
+        // Frees the entry of a cell that two CTAs wrote.
         page.write((16, 4), 4, SiteId(9), (4, 6));
         page.count_read(0, 0xf0);
-        if let Some((several, bit)) = page.several(12) {
-            several.writers[1].counted |= bit;
+        if let Some((entry, bit)) = page.multiple_writers(12) {
+            entry.writers[1].counted |= bit;
         }
         let mut bytes = Vec::new();
         put(7, &page, &mut bytes);
@@ -30,15 +30,15 @@ fn a_page_round_trips_through_bytes() {
         }
         let mut rest = bytes.as_slice();
         for number in [7, 8] {
-            let (found, again) = take(&mut rest).unwrap();
+            let (found, decoded) = take(&mut rest).unwrap();
             assert_eq!(found, number);
             assert_eq!(
                 (
-                    &again.cells,
-                    again.counted,
-                    &again.starts,
-                    &again.sites,
-                    again.shift
+                    &decoded.cells,
+                    decoded.counted,
+                    &decoded.starts,
+                    &decoded.sites,
+                    decoded.shift
                 ),
                 (
                     &page.cells,
@@ -48,13 +48,13 @@ fn a_page_round_trips_through_bytes() {
                     page.shift
                 )
             );
-            let several = |page: &Page| -> Vec<_> {
-                (page.several.iter())
-                    .map(|s| (s.cell, s.writers.to_vec(), s.all_counted))
+            let entries = |page: &Page| -> Vec<_> {
+                (page.multiple.iter())
+                    .map(|entry| (entry.cell, entry.writers.to_vec(), entry.all_counted))
                     .collect()
             };
-            assert_eq!(several(&again), several(&page));
-            assert_eq!(again.free, page.free);
+            assert_eq!(entries(&decoded), entries(&page));
+            assert_eq!(decoded.free, page.free);
             assert!(!page.free.is_empty());
         }
         assert!(take(&mut rest).is_none());

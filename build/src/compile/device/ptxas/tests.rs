@@ -1,4 +1,4 @@
-//! PTX with and without miscompiled instructions.
+//! Tests for PTX with and without miscompiled instructions.
 
 use super::rewrite_miscompiled;
 
@@ -25,7 +25,7 @@ fn set_with_a_single_precision_result_becomes_selp() {
 }
 
 #[test]
-fn ptx_without_such_instructions_is_unchanged() {
+fn other_instructions_are_unchanged() {
     let ptx = "set.eq.u32.f32 %r1, %f2, %f3;\nsetp.eq.f32 %p1, %f2, %f3;\nset.lt.s32.s32 %r1, %r2, %r3;\n\
                mov.f32 %reset.f32, %f1;\nset.eq.f16.f16 %h1, %h2, %h3;";
     assert_eq!(rewrite_miscompiled(ptx), ptx);

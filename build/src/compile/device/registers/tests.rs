@@ -1,10 +1,10 @@
-//! Register limits for CTA sizes.
+//! Tests for register limits.
 
 use super::*;
 use std::slice::from_ref;
 
 /// Returns the number of threads in the largest CTA, and of warps per partition if as many as possible are resident.
-fn room(registers: u32) -> (u32, u32) {
+fn capacity(registers: u32) -> (u32, u32) {
     let warps = 512 / registers.next_multiple_of(8);
     ((4 * warps * 32).min(1024), warps.min(16))
 }
@@ -15,7 +15,7 @@ fn limits_match_those_of_ptxas_for_each_cta_size() {
     let printed = [(1024, 64), (896, 72), (768, 80), (640, 96), (256, 255)];
     for (threads, registers) in printed {
         assert_eq!(limit_of(registers, false), registers);
-        assert_eq!(room(registers).0, threads);
+        assert_eq!(capacity(registers).0, threads);
     }
 }
 
@@ -23,11 +23,11 @@ fn limits_match_those_of_ptxas_for_each_cta_size() {
 fn a_limit_is_the_largest_that_keeps_the_number_of_warps() {
     for native in 1..=255 {
         let limit = limit_of(native, false);
-        assert_eq!(room(limit).0, room(native).0, "{native}");
-        assert!(limit >= native && (limit == 255 || room(limit + 1).0 < room(native).0));
+        assert_eq!(capacity(limit).0, capacity(native).0, "{native}");
+        assert!(limit >= native && (limit == 255 || capacity(limit + 1).0 < capacity(native).0));
         let limit = limit_of(native, true);
-        assert_eq!(room(limit), room(native), "{native}");
-        assert!(limit >= native && (limit == 255 || room(limit + 1).1 < room(native).1));
+        assert_eq!(capacity(limit), capacity(native), "{native}");
+        assert!(limit >= native && (limit == 255 || capacity(limit + 1).1 < capacity(native).1));
     }
 }
 
@@ -46,9 +46,9 @@ fn registers<const N: usize>(list: [(&str, u32); N]) -> Registers {
 #[test]
 fn only_kernels_that_use_too_many_registers_are_limited() {
     let names = ["plain", "bound", "small", "grid", "own"];
-    let of =
+    let table =
         |counts: [u32; 5]| registers(std::array::from_fn::<_, 5, _>(|i| (names[i], counts[i])));
-    let (native, probed) = (of([60, 60, 20, 33, 40]), of([66, 90, 64, 41, 48]));
+    let (native, probed) = (table([60, 60, 20, 33, 40]), table([66, 90, 64, 41, 48]));
     let text = limited(PTX, from_ref(&native), from_ref(&probed), false).unwrap();
     let expected = PTX
         .replace("plain_param_0\n)\n{", "plain_param_0\n)\n.maxnreg 64\n{")
@@ -71,8 +71,8 @@ fn only_kernels_that_use_too_many_registers_are_limited() {
 
 #[test]
 fn the_lowest_limit_over_all_architectures_is_used() {
-    let both = |counts: [u32; 2]| counts.map(|count| registers([("plain", count)]));
-    let (native, probed) = (both([80, 72]), both([81, 72]));
+    let table = |counts: [u32; 2]| counts.map(|count| registers([("plain", count)]));
+    let (native, probed) = (table([80, 72]), table([81, 72]));
     let text = limited(PTX, &native, &probed, false).unwrap();
     assert!(text.contains(".maxnreg 72\n"), "{text}");
 }
@@ -82,7 +82,7 @@ fn a_file_that_is_not_elf_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.cubin");
     std::fs::write(&path, "PTX").unwrap();
-    let error = of(&path).unwrap_err().to_string();
+    let error = read_binary(&path).unwrap_err().to_string();
     let is_named = error.contains("out.cubin") && error.contains("doctor");
     assert!(is_named, "{error}");
 }

@@ -1,4 +1,4 @@
-//! Parsing of ldd's output, and the libraries that a program needs.
+//! Tests for parsing ldd's output, and for the libraries that a program needs.
 
 use super::*;
 

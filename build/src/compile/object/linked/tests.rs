@@ -8,7 +8,7 @@ fn flags_of_both_compilers_are_recognised() {
         device: vec!["-O3".into(), flag.into()],
         ..Flags::default()
     };
-    assert!(FLAGS.iter().all(|flag| asked(&flags(flag))));
-    assert!(!asked(&flags("-rdc=false")));
-    assert!(!asked(&Flags::default()));
+    assert!(FLAGS.iter().all(|flag| is_requested(&flags(flag))));
+    assert!(!is_requested(&flags("-rdc=false")));
+    assert!(!is_requested(&Flags::default()));
 }

@@ -1,4 +1,4 @@
-//! Device code records in executables.
+//! Tests for records of device code.
 
 use super::*;
 
@@ -16,32 +16,32 @@ fn record(name: &str, units: &[&[u8]]) -> DeviceCodeRecord {
 
 #[test]
 fn joined_records_are_decoded() {
-    let (one, two) = (
+    let (first, second) = (
         record("a.cu", &[b"BC1"]),
         record("b.cu", &[b"BC22", b"BC3"]),
     );
-    let bytes = [one.encode(), vec![0; 5], two.encode(), vec![0]].concat();
-    assert_eq!(decode(&bytes), Some(vec![one.clone(), two.clone()]));
+    let bytes = [first.encode(), vec![0; 5], second.encode(), vec![0]].concat();
+    assert_eq!(decode(&bytes), Some(vec![first.clone(), second.clone()]));
     assert_eq!(
-        two.units().collect::<Vec<_>>(),
+        second.units().collect::<Vec<_>>(),
         [b"BC22".as_slice(), b"BC3"]
     );
-    assert_ne!(one.hash(), two.hash());
-    let both = DeviceCodeRecord::linked("/f".into(), &[one, two]);
+    assert_ne!(first.hash(), second.hash());
+    let linked = DeviceCodeRecord::linked("/f".into(), &[first, second]);
     assert_eq!(
-        (both.head.name.as_str(), both.units().count()),
+        (linked.head.name.as_str(), linked.units().count()),
         ("a.cu + b.cu", 3)
     );
-    assert_eq!(decode(&both.encode()), Some(vec![both]));
+    assert_eq!(decode(&linked.encode()), Some(vec![linked]));
 }
 
 #[test]
-fn truncated_and_foreign_records_are_errors() {
+fn truncated_and_invalid_records_are_errors() {
     let bytes = record("a.cu", &[b"BC1"]).encode();
     assert_eq!(decode(&bytes[..bytes.len() - 1]), None);
     assert_eq!(decode(b"something else entirely, long enough"), None);
-    let mut lying = record("a.cu", &[b"BC1"]);
-    lying.head.units = vec![usize::MAX, 4];
-    assert_eq!(decode(&lying.encode()), None);
+    let mut invalid = record("a.cu", &[b"BC1"]);
+    invalid.head.units = vec![usize::MAX, 4];
+    assert_eq!(decode(&invalid.encode()), None);
     assert_eq!(decode(&[]), Some(Vec::new()));
 }

@@ -1,8 +1,8 @@
-//! Constants replaced in definitions of all supported forms.
+//! Tests for replacing constants in all supported forms of definitions.
 
 use super::*;
 
-fn four(text: &str) -> Option<String> {
+fn with_four(text: &str) -> Option<String> {
     let constant = Constant {
         file: "a.cu".into(),
         name: "N".into(),
@@ -36,7 +36,7 @@ fn only_the_values_of_definitions_are_replaced() {
             "#ifdef A\n#define N 4\n#else\n#define N 4\n#endif\n",
         ),
     ] {
-        assert_eq!(four(before).as_deref(), Some(after));
+        assert_eq!(with_four(before).as_deref(), Some(after));
     }
 }
 
@@ -49,6 +49,6 @@ fn text_without_a_definition_returns_none() {
         "#define N\n",
         "printf(\"\\t  N=%d\\n\", N);",
     ] {
-        assert_eq!(four(text), None, "{text}");
+        assert_eq!(with_four(text), None, "{text}");
     }
 }

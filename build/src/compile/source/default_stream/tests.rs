@@ -1,10 +1,10 @@
-//! Flags that choose the default stream.
+//! Tests for flags that select the default stream.
 
 use super::*;
 
 #[test]
 fn the_flag_and_the_macro_are_recognised() {
-    let asked = |words: &[&str]| {
+    let is_selected = |words: &[&str]| {
         is_per_thread(&Flags {
             all: words.iter().map(|&word| word.into()).collect(),
             ..Flags::default()
@@ -17,7 +17,7 @@ fn the_flag_and_the_macro_are_recognised() {
         &["-UCUDA_API_PER_THREAD_DEFAULT_STREAM", DEFINITION, "-O3"],
         &["-D", "CUDA_API_PER_THREAD_DEFAULT_STREAM=1"],
     ] {
-        assert!(asked(words), "{words:?}");
+        assert!(is_selected(words), "{words:?}");
     }
     for words in [
         &[
@@ -27,6 +27,6 @@ fn the_flag_and_the_macro_are_recognised() {
         &[DEFINITION, "-U", MACRO],
         &["-I", MACRO],
     ] {
-        assert!(!asked(words), "{words:?}");
+        assert!(!is_selected(words), "{words:?}");
     }
 }

@@ -17,7 +17,7 @@ fn macros_contain_versions_and_architectures() {
         "-D__CUDA_API_VER_MINOR__=9",
         "-D__CUDA_ARCH_LIST__=800,900",
     ] {
-        assert!(flags.iter().any(|one| one == flag), "{flags:?}");
+        assert!(flags.iter().any(|it| it == flag), "{flags:?}");
     }
     assert!(!of_nvcc(version, &[]).concat().contains("ARCH_LIST"));
 }

@@ -1,4 +1,4 @@
-//! Sources and the folders that they include from.
+//! Tests for sources and their include folders.
 
 use super::*;
 use crate::manifest::Flags;

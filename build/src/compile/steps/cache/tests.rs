@@ -1,4 +1,4 @@
-//! Steps that are stored, found again and damaged.
+//! Tests for stored and damaged steps.
 
 use super::*;
 
@@ -14,9 +14,9 @@ fn the_first_to_finish_wins() {
     let cache = StepCache::new(folder.path());
     assert_eq!(cache.find("abcd", &["out"]), None);
     let (first, second) = (with_output(&cache, "first"), with_output(&cache, "second"));
-    let kept = cache.keep("abcd", &["out"], first).unwrap();
-    assert_eq!(cache.keep("abcd", &["out"], second).unwrap(), kept);
-    assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "first");
+    let stored = cache.keep("abcd", &["out"], first).unwrap();
+    assert_eq!(cache.keep("abcd", &["out"], second).unwrap(), stored);
+    assert_eq!(fs::read_to_string(stored.join("out")).unwrap(), "first");
     let left = fs::read_dir(folder.path().join("tmp")).unwrap().count();
     assert_eq!(left, 0, "nothing is left behind");
 }
@@ -30,12 +30,12 @@ fn an_incomplete_entry_is_ignored_and_replaced() {
             .keep("abcd", &["out"], with_output(&cache, text))
             .unwrap()
     };
-    let kept = keep("first");
-    fs::write(kept.join("other"), "").unwrap();
-    fs::remove_file(kept.join("out")).unwrap();
+    let stored = keep("first");
+    fs::write(stored.join("other"), "").unwrap();
+    fs::remove_file(stored.join("out")).unwrap();
     assert_eq!(cache.find("abcd", &["out"]), None);
-    let kept = keep("second");
-    assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "second");
+    let stored = keep("second");
+    assert_eq!(fs::read_to_string(stored.join("out")).unwrap(), "second");
 }
 
 #[test]

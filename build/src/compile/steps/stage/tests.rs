@@ -1,12 +1,12 @@
-//! Compiler steps, their cache and their failures.
+//! Tests for compiler steps, their cache and their failures.
 
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn runner(folder: &Path) -> (Runner, Arc<AtomicUsize>) {
-    let made = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&made);
+    let executed = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&executed);
     let runner = Runner {
         cache: StepCache::new(folder.join("cache")),
         dry_run: None,
@@ -14,7 +14,7 @@ fn runner(folder: &Path) -> (Runner, Arc<AtomicUsize>) {
             counter.fetch_add(usize::from(!event.cached), Ordering::Relaxed);
         }),
     };
-    (runner, made)
+    (runner, executed)
 }
 
 fn tool(path: &str) -> Tool {
@@ -47,13 +47,13 @@ fn copy<'a>(tool: &'a Tool, folder: &'a Path) -> Stage<'a> {
 #[test]
 fn a_step_is_repeated_only_after_a_change() {
     let folder = tempfile::tempdir().unwrap();
-    let (runner, made) = runner(folder.path());
+    let (runner, executed) = runner(folder.path());
     let tool = tool("/bin/sh");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     let run = |tool: &Tool| {
-        let made_file = copy(tool, folder.path()).run(&runner).unwrap().join("out");
-        let text = fs::read_to_string(made_file).unwrap();
-        format!("{text} {}", made.load(Ordering::Relaxed))
+        let output = copy(tool, folder.path()).run(&runner).unwrap().join("out");
+        let text = fs::read_to_string(output).unwrap();
+        format!("{text} {}", executed.load(Ordering::Relaxed))
     };
     write("in", "a");
     write("header", "b");

@@ -3,7 +3,7 @@
 use super::*;
 use crate::search::tests::fake_tool;
 
-/// Creates a folder with every file that [`examine`] needs; all but `ptxas` are empty.
+/// Creates a folder with every file that [`examine`] needs; all but the tools are empty.
 pub(crate) fn fake_toolkit(root: &Path, version: &str) {
     fake_tool(&root.join("bin/ptxas"), &format!("release 0.0, V{version}"));
     fake_tool(&root.join("bin/fatbinary"), "");
@@ -29,7 +29,7 @@ fn a_complete_folder_is_accepted() {
 }
 
 #[test]
-fn all_missing_files_are_named_at_once() {
+fn one_error_names_all_missing_files() {
     let dir = tempfile::tempdir().unwrap();
     fake_toolkit(dir.path(), "12.9.86");
     std::fs::remove_file(dir.path().join("bin/fatbinary")).unwrap();

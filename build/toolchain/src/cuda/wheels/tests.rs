@@ -71,7 +71,7 @@ fn pip_refuses_a_wheel_with_a_wrong_hash() {
 }
 
 #[test]
-fn a_wheel_that_the_index_does_not_have_is_named() {
+fn a_wheel_missing_from_the_index_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let settings = [
         ("PIP_NO_INDEX", Path::new("1")),

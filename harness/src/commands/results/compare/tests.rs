@@ -24,7 +24,7 @@ fn benchmark(digest: &str, loads: u64) -> BenchmarkSummary {
 }
 
 #[test]
-fn different_counts_or_digests_are_a_difference() {
+fn different_counts_and_digests_are_reported() {
     let error = |a, b| benchmarks(&a, &b, ANY).unwrap_err().to_string();
     assert!(benchmarks(&benchmark("a", 1), &benchmark("a", 1), ANY).is_ok());
     assert!(error(benchmark("a", 1), benchmark("b", 1)).contains("digest"));
@@ -74,7 +74,7 @@ fn an_in_situ_run_has_no_digest_and_agrees_within_its_bounds() {
 }
 
 #[test]
-fn volumes_of_varying_accesses_are_only_shown() {
+fn volumes_of_varying_accesses_are_shown_but_not_compared() {
     let varies = |digest: &str, loaded| BenchmarkSummary {
         deterministic: false,
         bytes: Some(ByteCounts {
@@ -85,7 +85,7 @@ fn volumes_of_varying_accesses_are_only_shown() {
     };
     let (a, b) = (varies("a", 1000), varies("b", 1100));
     let detail = benchmarks(&a, &b, ANY).unwrap();
-    assert!(detail.contains("loaded 10.0 % apart"));
+    assert!(detail.contains("loaded bytes differ by 10.0 %"));
 }
 
 #[test]
@@ -126,16 +126,16 @@ fn times_on_a_gpu_and_a_cpu_have_no_ratio() {
     assert_eq!(compare(&cpu, &cpu, ANY)[0].time_ratios, [("native", 1.0)]);
     let lines = compare(&cpu, &cuda, ANY);
     assert!(lines[0].equal && lines[0].time_ratios.is_empty());
-    let why = devices_apart(&cpu, &cuda).unwrap();
+    let why = device_difference(&cpu, &cuda).unwrap();
     assert!(
         why.contains("cpu (a cpu)") && why.contains("cuda (a cuda)"),
         "{why}"
     );
-    assert_eq!(devices_apart(&cpu, &cpu), None);
+    assert_eq!(device_difference(&cpu, &cpu), None);
 }
 
 #[test]
-fn a_benchmark_in_only_one_run_is_a_difference() {
+fn a_benchmark_in_only_one_run_is_reported() {
     let with = RunSummary {
         benchmarks: vec![benchmark("a", 1)],
         ..RunSummary::default()
@@ -151,7 +151,7 @@ fn different_command_lines_are_shown_with_their_runs() {
         ..RunSummary::default()
     };
     let folders = ["out/pc/1", "out/pc/2"].map(PathBuf::from);
-    let runs = |a, b| commands_apart([(&folders[0], a), (&folders[1], b)]);
+    let runs = |a, b| command_difference([(&folders[0], a), (&folders[1], b)]);
     let first = run(&["/usr/bin/superstep", "run", "pc.cu", "--", "16384"]);
     let second = run(&["superstep", "run", "pc.cu", "--", "8192"]);
     let lines = runs(&first, &second);
@@ -159,6 +159,6 @@ fn different_command_lines_are_shown_with_their_runs() {
     assert!(lines[2].contains("second: superstep run pc.cu -- 8192 (out/pc/2)"));
     assert!(
         runs(&first, &first).is_empty(),
-        "the place of the tool does not count"
+        "the path of the tool is ignored"
     );
 }

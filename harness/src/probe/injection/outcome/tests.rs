@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn intervals_equal_published_ones() {
+fn intervals_match_published_values() {
     // Brown, Cai and DasGupta, "Interval estimation for a binomial proportion", 2001: n = 10, x = 0 and x = 5.
     let [_, low, high] = wilson(0, 10);
     assert!(low.abs() < 1e-12 && (high - 0.2775).abs() < 1e-4);
@@ -14,9 +14,9 @@ fn intervals_equal_published_ones() {
 
 #[test]
 fn numbers_in_messages_are_ignored() {
-    let said = without_numbers;
-    assert_eq!(said("page 0x55f [0.00011s]"), said("page 0x5a0 [12.5s]"));
-    assert_ne!(said("done"), said("error 700"));
+    let text = without_numbers;
+    assert_eq!(text("page 0x55f [0.00011s]"), text("page 0x5a0 [12.5s]"));
+    assert_ne!(text("done"), text("error 700"));
 }
 
 #[test]
@@ -33,11 +33,11 @@ fn every_class_is_counted_once() {
     let text = effect_table(&[("p".into(), tallies.clone())]);
     assert!(text.contains("66.7 %") && text.contains("33.3 %"), "{text}");
     assert!(!text.contains("mean"), "{text}");
-    let both = [
+    let programs = [
         ("p".into(), tallies),
         ("q".into(), tally(&[Outcome::Masked])),
     ];
-    let text = effect_table(&both);
+    let text = effect_table(&programs);
     let last = text.lines().last().unwrap_or_default();
     assert!(last.contains("mean") && last.contains("83.3 %"), "{text}");
 }

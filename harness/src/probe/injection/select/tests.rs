@@ -6,7 +6,7 @@ fn space(executions: &[u64]) -> Space {
     let mut space = Space::default();
     let mut total = 0;
     for (slot, &executions) in executions.iter().enumerate() {
-        space.before.push(total);
+        space.offsets.push(total);
         total += executions;
         space.rows.push(Row {
             template: Injection::default(),
@@ -15,7 +15,7 @@ fn space(executions: &[u64]) -> Space {
             bits: 32,
         });
     }
-    space.before.push(total);
+    space.offsets.push(total);
     space
 }
 
@@ -78,7 +78,7 @@ fn a_choice_depends_only_on_seed_and_number() {
     assert!(differ.count() > 25);
     let empty = Space {
         rows: vec![],
-        before: vec![0],
+        offsets: vec![0],
     };
     assert_eq!(empty.choose(1, 0), None);
 }

@@ -1,4 +1,5 @@
-//! Calls of all kinds: to lambdas, direct, recursive, through pointers, virtual, and with structures passed by value.
+//! Calls of all kinds: direct, recursive, indirect and virtual calls, calls to lambdas, and calls that pass structures
+//! by value.
 
 use super::super::super::scope::pick;
 use super::{Body, Pointer, Table};
@@ -9,16 +10,16 @@ impl Body<'_> {
         let condition = self.condition(choices[2]);
         let id = self.fresh();
         let capture = pick(&["=", "&"], choices[3]);
-        let how = pick(&["apply", "apply_inline"], choices[3] / 2);
+        let function = pick(&["apply", "apply_inline"], choices[3] / 2);
         self.line(&format!("int *m{id} = {};", left.text));
         let value = format!(
-            "{how}([{capture}](int *p) {{ return {condition} ? m{id} : p; }}, {})",
+            "{function}([{capture}](int *p) {{ return {condition} ? m{id} : p; }}, {})",
             right.text
         );
         self.either(&value, &left, &right);
     }
 
-    /// Whether one more call may be written; limits the number of calls that a program executes.
+    /// Whether another call may be written; limits the number of calls that a program executes.
     fn may_call(&mut self) -> bool {
         let allowed = self.calls_left > 0 && (self.kernel || self.loops == 0);
         self.calls_left -= u32::from(allowed);
@@ -26,7 +27,7 @@ impl Body<'_> {
     }
 
     /// Declares the result of a call guarded by the recursion depth.
-    fn called(&mut self, callee: &str, choices: [u16; 4]) {
+    fn guarded_call(&mut self, callee: &str, choices: [u16; 4]) {
         let first = self.writable(choices[1]);
         let second = self.any(choices[2]);
         let list: Vec<Table> = self.tables.iter().filter(|t| t.writable).cloned().collect();
@@ -35,7 +36,7 @@ impl Body<'_> {
         let result = Pointer {
             text: String::new(),
             writable: true,
-            life: first.life.max(second.life).max(table.holds),
+            life: first.life.max(second.life).max(table.target_life),
             global: false,
         };
         let value = format!(
@@ -50,7 +51,7 @@ impl Body<'_> {
             return self.load(choices);
         }
         let callee = usize::from(choices[3]) % self.program.functions;
-        self.called(&format!("p{}_f{callee}", self.program.number), choices);
+        self.guarded_call(&format!("p{}_f{callee}", self.program.number), choices);
     }
 
     pub(super) fn call_indirectly(&mut self, choices: [u16; 4]) {
@@ -70,7 +71,7 @@ impl Body<'_> {
                 "Function {name} = ({index} & 1) ? p{p}_f0 : p{p}_f{other};"
             ));
         }
-        self.called(&name, choices);
+        self.guarded_call(&name, choices);
     }
 
     pub(super) fn call_by_value(&mut self, choices: [u16; 4]) {
@@ -116,7 +117,7 @@ impl Body<'_> {
         self.line(&format!("Odd o{id}({});", left.text));
         self.line(&format!("Even e{id}({});", right.text));
         let shape = format!("{condition} ? (const Shape *)&o{id} : &e{id}");
-        let value = format!("ask({shape}, {}, {number})", last.text);
+        let value = format!("call_pick({shape}, {}, {number})", last.text);
         let either = Pointer {
             text: String::new(),
             writable: left.writable && right.writable,

@@ -28,17 +28,17 @@ fn a_launch_sees_earlier_writes_and_the_next_one_sees_its_own() {
     let mut entry = Entry::HOST;
     entry.write(A, true);
     assert_eq!((entry.local(A), entry.local(B)), (Local::Yes, Local::No));
-    assert!(!entry.has_several_writers(A));
+    assert!(!entry.has_multiple_writers(A));
     entry.write(B, false);
     assert_eq!(
         (entry.local(A), entry.local(B)),
         (Local::Yes, Local::Perhaps)
     );
-    assert!(entry.has_several_writers(A) && entry.is_racing(B));
-    let source = |several| Source::Launch {
+    assert!(entry.has_multiple_writers(A) && entry.is_racing(B));
+    let source = |has_more_writers| Source::Launch {
         launch: 1,
         cta: 5,
-        several,
+        has_more_writers,
     };
     assert_eq!(
         (entry.source(A), entry.source(C)),
@@ -55,12 +55,12 @@ fn a_launch_sees_earlier_writes_and_the_next_one_sees_its_own() {
         (entry.source(C), entry.mark(C, 0b1111)),
         (source(true), 0b1000)
     );
-    assert!(!entry.has_several_writers(C));
+    assert!(!entry.has_multiple_writers(C));
     entry.write(Who::new(3, 0, 0), true);
     let entry_of_c = Source::Launch {
         launch: 2,
         cta: 6,
-        several: false,
+        has_more_writers: false,
     };
     assert_eq!(entry.source(Who::new(3, 0, 0)), entry_of_c);
     assert_eq!(entry.mark(Who::new(3, 0, 0), 0b1111), 0b1111);
@@ -71,7 +71,7 @@ fn atomics_from_multiple_ctas_do_not_race() {
     let mut entry = Entry::UNKNOWN;
     entry.write(A, false);
     entry.write(B, false);
-    assert!(entry.has_several_writers(A) && !entry.is_racing(A));
+    assert!(entry.has_multiple_writers(A) && !entry.is_racing(A));
     entry.write(B, true);
     assert!(entry.is_racing(A));
 }
@@ -83,13 +83,13 @@ fn the_largest_numbers_fit() {
     let mut entry = Entry::UNWRITTEN;
     entry.write(last, true);
     assert_eq!((entry.local(last), last.cta()), (Local::Yes, cta));
-    let several = false;
+    let has_more_writers = false;
     assert_eq!(
         entry.source(A),
         Source::Launch {
             launch,
             cta,
-            several
+            has_more_writers
         }
     );
 }

@@ -23,7 +23,7 @@ fn a_partly_written_word_stays_split() {
     page.fill(6, 8, Entry::HOST);
     assert_eq!(read(&mut page, 0), [(Entry::UNWRITTEN, 0xf)]);
     let halves = [Entry::UNWRITTEN, Entry::UNWRITTEN, Entry::HOST, Entry::HOST];
-    let found: Vec<Entry> = read(&mut page, 1).into_iter().map(|one| one.0).collect();
+    let found: Vec<Entry> = read(&mut page, 1).into_iter().map(|it| it.0).collect();
     assert_eq!(found, halves);
     page.fill(4, 8, Entry::UNKNOWN);
     assert_eq!(read(&mut page, 1)[3], (Entry::UNKNOWN, 0b1000));

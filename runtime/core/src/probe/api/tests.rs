@@ -18,7 +18,7 @@ unsafe extern "C" fn before(
     parameters: *mut u64,
     _user: *mut c_void,
 ) -> c_int {
-    // SAFETY: `ask` passes a launch and one parameter.
+    // SAFETY: `before_launch` passes a launch and one parameter.
     unsafe {
         *parameters += 1;
         c_int::from((*launch).launch != 3)
@@ -83,15 +83,15 @@ fn observers_set_parameters_switch_the_probe_and_get_results() {
     superstep_observe(Some(before), Some(after), (&raw mut sums).cast());
     assert!(is_observed());
     let mut parameters = [5];
-    assert!(ask(&probe, &launch(2), &layout, &mut parameters));
-    assert!(!ask(&probe, &launch(3), &layout, &mut parameters));
+    assert!(before_launch(&probe, &launch(2), &layout, &mut parameters));
+    assert!(!before_launch(&probe, &launch(3), &layout, &mut parameters));
     assert_eq!(parameters, [7]);
     // Two CTAs, each with two places of two fields.
     let found = Found {
         values: vec![1, 10, 2, 20, 3, 30, 4, 40],
         ..Found::default()
     };
-    show(&probe, &launch(2), &layout, &found, 1);
+    after_launch(&probe, &launch(2), &layout, &found, 1);
     assert_eq!(sums, [100, 0]);
     // The test's observers must not outlive its variables.
     OBSERVERS.lock().clear();

@@ -2,16 +2,16 @@
 
 use superstep_trace::matrix::{Element, Part, Shape};
 
-/// Assignment of a matrix's numbers to lanes, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row. (The
-/// manual leaves `wmma` unspecified; here, further blocks of 8 columns follow.) Numbers with fewer than 8 bits are packed
-/// into registers.
+/// Assignment of a matrix's numbers to lanes, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row. The
+/// manual does not specify the layout for `wmma`, which continues here with more blocks of 8 columns. Numbers with
+/// fewer than 8 bits are packed into registers.
 pub struct Layout {
     part: Part,
-    /// Binary logarithm of the number of blocks: of 8 rows (A, C), or of the four lanes' neighbouring numbers along k (B).
+    /// Binary logarithm of the number of blocks, each of 8 rows (A, C) or of four lanes' neighbours along k (B).
     blocks_log2: u32,
     /// Numbers per register.
     pub numbers: u32,
-    /// Registers per lane; pairs for 64 bits count once.
+    /// Registers per lane; a pair with 64 bits counts once.
     pub units: u32,
     pub bits: u32,
 }
@@ -42,19 +42,19 @@ impl Layout {
     pub fn position(&self, lane: u32, unit: u32) -> (u32, u32) {
         let (group, member) = (lane / 4, lane % 4);
         let split = |number: u32| {
-            let further = number >> self.blocks_log2;
-            (number - (further << self.blocks_log2), further)
+            let outer = number >> self.blocks_log2;
+            (number - (outer << self.blocks_log2), outer)
         };
-        let (block, further) = split(unit);
+        let (block, outer) = split(unit);
         let along = |block: u32| (block * 4 + member) * self.numbers;
         match self.part {
-            Part::A => (group + 8 * block, along(further)),
-            Part::B => (along(block), group + 8 * further),
+            Part::A => (group + 8 * block, along(outer)),
+            Part::B => (along(block), group + 8 * outer),
             Part::C => {
-                // Two neighbours in a row, in one register or in two.
+                // Two neighbours in a row, in one or two registers.
                 let number = unit * self.numbers;
-                let (block, further) = split(number / 2);
-                (group + 8 * block, 8 * further + 2 * member + number % 2)
+                let (block, outer) = split(number / 2);
+                (group + 8 * block, 8 * outer + 2 * member + number % 2)
             }
         }
     }

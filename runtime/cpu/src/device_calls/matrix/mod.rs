@@ -36,8 +36,8 @@ impl Lane {
         if !is_wide {
             return u64::from(self.get(first + unit));
         }
-        let at = first + 2 * unit;
-        u64::from(self.get(at)) | u64::from(self.get(at + 1)) << 32
+        let low = first + 2 * unit;
+        u64::from(self.get(low)) | u64::from(self.get(low + 1)) << 32
     }
 
     fn set_unit(&self, unit: usize, value: u64, is_wide: bool) {
@@ -50,7 +50,7 @@ impl Lane {
     }
 }
 
-/// Runs the operation `code`. A bad address abandons the kernel's stack, so nothing on it may need to be dropped.
+/// Runs the operation `code`. A bad address abandons the kernel's stack, so nothing on it may have a destructor.
 pub fn run(code: u64, lanes: &Lanes) {
     match MatrixOperation::from_code(code) {
         Some(MatrixOperation::Load(tile)) => load(tile, lanes),
@@ -73,8 +73,8 @@ pub fn misaligned_row(code: u64, lanes: &Lanes) -> Option<usize> {
         MatrixOperation::LoadRows(rows) | MatrixOperation::StoreRows(rows) => rows,
         _ => return None,
     };
-    let mut named = lanes.iter().take(8 * rows.matrices as usize);
-    named.position(|lane| !lane.address.is_multiple_of(ROW_BYTES))
+    let mut row_lanes = lanes.iter().take(8 * rows.matrices as usize);
+    row_lanes.position(|lane| !lane.address.is_multiple_of(ROW_BYTES))
 }
 
 /// Returns the address of the first number of a lane's register, and the distance to the next one.
@@ -158,7 +158,7 @@ unsafe fn write(address: u64, bits: u32, value: u64) {
     }
 }
 
-/// Returns the addresses of the two numbers of a matrix that `lane` holds, neighbours in a row or column.
+/// Returns the addresses of the two numbers of a matrix in `lane`'s register, which are neighbours in a row or column.
 fn halves(rows: Rows, lanes: &Lanes, matrix: u32, lane: u32) -> [u64; 2] {
     [0, 1].map(|half| {
         let (major, minor) = (lane / 4, lane % 4 * 2 + half);

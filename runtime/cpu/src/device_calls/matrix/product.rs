@@ -10,9 +10,9 @@ use half::{bf16, f16};
 use superstep_trace::matrix::{Element, Part, Product};
 
 /// Maximum number of elements in a matrix: four in each of eight registers of 32 lanes.
-const MOST: usize = 1024;
+const MAX_ELEMENTS: usize = 1024;
 
-/// Collects the numbers that the lanes hold, in row-major order.
+/// Collects the numbers in the lanes' registers, in row-major order.
 fn gather<T: Copy>(
     product: Product,
     part: Part,
@@ -20,20 +20,20 @@ fn gather<T: Copy>(
     lanes: &Lanes,
     zero: T,
     number: impl Fn(u64) -> T,
-) -> [T; MOST] {
+) -> [T; MAX_ELEMENTS] {
     let layout = Layout::of(product.shape, part, element);
     let (_, columns) = product.shape.extent(part);
     // Columns of A, or rows of B, that share a position in the layout.
-    let together = match (part, element.bits()) {
+    let packed = match (part, element.bits()) {
         (Part::C, _) => 1,
         (_, bits) => layout.bits / bits,
     };
     let columns = if part == Part::A {
-        columns / together
+        columns / packed
     } else {
         columns
     };
-    let mut matrix = [zero; MOST];
+    let mut matrix = [zero; MAX_ELEMENTS];
     let mask = u64::MAX >> (64 - layout.bits);
     for (lane_number, lane) in (0..).zip(lanes) {
         for unit in 0..layout.units {
@@ -66,9 +66,9 @@ fn scatter(product: Product, lanes: &Lanes, number: impl Fn(usize) -> u64) {
 /// Adds the products of rows and columns, with `depth` numbers each, to `sums`.
 fn accumulate<T: Copy, S: Copy>(
     (rows, columns, depth): (u32, u32, u32),
-    a: &[T; MOST],
-    b: &[T; MOST],
-    sums: &mut [S; MOST],
+    a: &[T; MAX_ELEMENTS],
+    b: &[T; MAX_ELEMENTS],
+    sums: &mut [S; MAX_ELEMENTS],
     step: impl Fn(T, T, S) -> S,
 ) {
     let (rows, columns, depth) = (rows as usize, columns as usize, depth as usize);
@@ -124,8 +124,8 @@ fn floats(product: Product, lanes: &Lanes) {
         let sum = match product.saturates {
             true if sum.is_nan() => 0.0,
             true => {
-                let most = if is_half { f16::MAX.to_f32() } else { f32::MAX };
-                sum.clamp(-most, most)
+                let max = if is_half { f16::MAX.to_f32() } else { f32::MAX };
+                sum.clamp(-max, max)
             }
             false => sum,
         };
@@ -148,8 +148,8 @@ fn doubles(product: Product, lanes: &Lanes) {
 fn integers(product: Product, lanes: &Lanes) {
     let get = |part, element| gather(product, part, element, lanes, 0, |bits| bits as u32);
     let (a, b) = (get(Part::A, product.a), get(Part::B, product.b));
-    let before = get(Part::C, product.c);
-    let mut sums = [0; MOST];
+    let initial = get(Part::C, product.c);
+    let mut sums = [0; MAX_ELEMENTS];
     let (rows, columns, depth) = extents(product);
     let bits = product.a.bits();
     // Numbers with fewer than 8 bits are packed into words.
@@ -172,11 +172,11 @@ fn integers(product: Product, lanes: &Lanes) {
     }
     scatter(product, lanes, |place| {
         // The sum of the products cannot overflow.
-        let (before, sum) = (before[place] as i32, sums[place]);
+        let (initial, sum) = (initial[place] as i32, sums[place]);
         let total = if product.saturates {
-            before.saturating_add(sum)
+            initial.saturating_add(sum)
         } else {
-            before.wrapping_add(sum)
+            initial.wrapping_add(sum)
         };
         u64::from(total as u32)
     });

@@ -279,10 +279,10 @@ proptest! {
 }
 
 /// Position of a lane's number `i` according to the PTX manual, from the group, the thread in the group, and `i`.
-type Written = fn(u32, u32, u32) -> (u32, u32);
+type Position = fn(u32, u32, u32) -> (u32, u32);
 
 /// A shape, a part, its element type, the numbers per lane, and their positions.
-type Case = ((u32, u32, u32), Part, Element, u32, Written);
+type Case = ((u32, u32, u32), Part, Element, u32, Position);
 
 #[test]
 fn fragments_have_the_layout_in_the_ptx_manual() {
@@ -344,7 +344,7 @@ fn fragments_have_the_layout_in_the_ptx_manual() {
             (if i < 2 { g } else { g + 8 }, t * 2 + (i & 1))
         }),
     ];
-    for &((m, n, k), part, element, numbers, written) in cases {
+    for &((m, n, k), part, element, numbers, expected_position) in cases {
         let layout = Layout::of(Shape { m, n, k }, part, element);
         assert_eq!(layout.units * layout.numbers, numbers);
         for lane in 0..32 {
@@ -355,7 +355,7 @@ fn fragments_have_the_layout_in_the_ptx_manual() {
                     true => (row, column + next),
                     false => (row + next, column),
                 };
-                let expected = written(lane / 4, lane % 4, i);
+                let expected = expected_position(lane / 4, lane % 4, i);
                 assert_eq!(
                     position, expected,
                     "m{m}n{n}k{k} {part:?} {element} lane {lane}, {i}"

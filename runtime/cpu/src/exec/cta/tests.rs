@@ -40,14 +40,14 @@ fn exited_threads_count_as_arrived() {
 #[test]
 fn a_counted_barrier_accepts_arrivals_without_waiting() {
     let mut cta = cta(64);
-    assert!(cta.arrive(5, 1, 2, false, false), "arriving does not wait");
+    assert!(cta.arrive(5, 1, 2, false, false), "no waiting");
     assert!(
         cta.arrive(6, 1, 2, false, true),
         "the earlier arrival counts"
     );
     assert!(
         !std::mem::take(&mut cta.merge_due),
-        "the other threads did not pass"
+        "the other threads have not passed"
     );
     assert!(!cta.arrive(7, 2, 64, false, true));
     (0..64)

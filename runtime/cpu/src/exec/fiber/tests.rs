@@ -21,10 +21,10 @@ fn stacks_are_reused() {
                 CoroutineResult::Return(End::Returned)
             ));
         }
-        // SAFETY: the closure holds nothing that needs to be dropped.
+        // SAFETY: the closure owns nothing that needs to be dropped.
         unsafe { pool.reclaim(fiber) };
     }
-    assert_eq!((pool.made, pool.free.len()), (1, 1));
+    assert_eq!((pool.created, pool.free.len()), (1, 1));
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn stacks_of_a_slab_do_not_overlap() {
     assert_eq!((ends[0].1, ends[1].1), (ends[1].0, ends[2].0));
     assert_eq!(ends[0].1 - ends[0].0, (64 << 10) + GUARD_BYTES);
     pool.free.extend(stacks);
-    assert_eq!((pool.made, pool.free.len()), (3, 3));
-    assert!(may_have_guards(8000, 65530) && !may_have_guards(9000, 65530));
+    assert_eq!((pool.created, pool.free.len()), (3, 3));
+    assert!(can_have_guards(8000, 65530) && !can_have_guards(9000, 65530));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's state determines which of them can run.
+//! Kernels whose threads wait for each other: each thread is a fiber, and the CTA's state determines which fibers run.
 
 use super::{Outcome, Scheduler};
 use crate::errors::CudaError;
@@ -13,7 +13,7 @@ use superstep_abi::cpu::WARP_LANES;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// The thread exited, or waits for what its state specifies.
+    /// The thread exited, or waits for the event that its state specifies.
     Over,
     /// The thread polls again after other warps have run.
     Yielded,
@@ -43,18 +43,19 @@ impl Scheduler {
 
     fn run_until_all_exited(&mut self, job: &Job, cta: u64, threads: u32) -> Outcome {
         loop {
-            let (mut any_ran, mut any_went_on) = (false, false);
+            let (mut any_ran, mut any_progressed) = (false, false);
             for warp in 0..threads.div_ceil(WARP_LANES) {
                 let lanes = warp * WARP_LANES..threads.min((warp + 1) * WARP_LANES);
-                // A warp runs until its lanes wait for other warps or have exchanged values. On a GPU, warps run concurrently: in programs
-                // that lack a barrier, a warp that ran on to the CTA's next one would overwrite values that slower warps still have to load.
+                // A warp runs until its lanes wait for other warps or have exchanged values. On a GPU, warps run
+                // concurrently: in programs that lack a barrier, a warp that ran to the CTA's next barrier would
+                // overwrite values that slower warps have yet to load.
                 loop {
                     let mut ran = false;
                     for thread in lanes.clone() {
                         if self.worker.cta.borrow().state(thread) == State::Ready {
                             ran |= self.run_thread(job, cta, thread)? != Turn::Yielded;
                             any_ran = true;
-                            any_went_on |= ran;
+                            any_progressed |= ran;
                         }
                     }
                     let mut state = self.worker.cta.borrow_mut();
@@ -68,7 +69,7 @@ impl Scheduler {
             if state.alive == 0 {
                 return Ok(());
             }
-            if any_ran && !any_went_on {
+            if any_ran && !any_progressed {
                 drop(state);
                 if job.is_stopped() {
                     return Ok(());
@@ -94,7 +95,7 @@ impl Scheduler {
         let mut turn = Turn::Over;
         let index = thread as usize;
         if self.fibers[index].is_none() {
-            self.fibers[index] = Some(self.new_fiber(job, one_thread)?);
+            self.fibers[index] = Some(self.new_fiber(job, run_one_thread)?);
             self.floors[index] = self.worker.stack_floor.get();
         }
         self.worker.enter_thread(thread);
@@ -143,7 +144,7 @@ impl Scheduler {
             }
             break;
         }
-        // All log entries precede the barrier: merging here keeps the lanes of a warp together.
+        // All log entries precede the barrier, so merging now keeps the lanes of a warp together.
         if std::mem::take(&mut self.worker.cta.borrow_mut().merge_due) {
             for warp in 0..job.threads().div_ceil(WARP_LANES) {
                 self.merge_fibers(job, cta, warp);
@@ -153,13 +154,13 @@ impl Scheduler {
     }
 
     fn traced_logs(&mut self, job: &Job) -> Option<&mut CtaLogs> {
-        let wanted = self.is_logging(job);
-        self.logs.as_mut().filter(|_| wanted)
+        let is_logging = self.is_logging(job);
+        self.logs.as_mut().filter(|_| is_logging)
     }
 
     fn merge_fibers(&mut self, job: &Job, cta: u64, warp: u32) {
-        let wanted = self.is_logging(job);
-        if let Some(logs) = self.logs.as_mut().filter(|_| wanted)
+        let is_logging = self.is_logging(job);
+        if let Some(logs) = self.logs.as_mut().filter(|_| is_logging)
             && logs.has_entries(warp as usize)
         {
             self.sink.merge(job, cta, warp, &logs.lanes(warp as usize));
@@ -168,7 +169,7 @@ impl Scheduler {
     }
 }
 
-fn one_thread(worker: &'static Worker, _yielder: &FiberYielder) {
+fn run_one_thread(worker: &'static Worker, _yielder: &FiberYielder) {
     let Some((thunk, arguments)) = worker.job().map(|job| (job.kernel.thunk, job.arguments)) else {
         return;
     };

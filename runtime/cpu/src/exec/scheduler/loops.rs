@@ -1,5 +1,5 @@
-//! Kernels whose threads run in loops that the instrumenter generated, from one barrier to the next, or to the end. A worker
-//! uses one fiber for the whole launch, so that a fault can be caught.
+//! Kernels whose threads run in loops that the instrumenter generated, from one barrier to the next, or to the end. A
+//! worker uses one fiber for the whole launch, so that a fault can be caught.
 
 use super::{Outcome, Scheduler};
 use crate::errors::CudaError;
@@ -43,10 +43,10 @@ impl Scheduler {
                 CoroutineResult::Yield(Pause::Failed) => {
                     self.merge_warp(job);
                     let failure = self.take_failure();
-                    return Err(self.name_thread(job, failure));
+                    return Err(self.identify_thread(job, failure));
                 }
                 CoroutineResult::Yield(Pause::Waiting | Pause::Exit) => {
-                    let text = "it waits or ends in a way that its module does not declare; rebuild the program, and report this if it happens again";
+                    let text = "it waits or exits in a way that its module does not declare; rebuild the program, and report this if it happens again";
                     return Err(self.worker.describe(CudaError::LAUNCH_FAILURE, text));
                 }
                 CoroutineResult::Return(_) => {
@@ -54,7 +54,7 @@ impl Scheduler {
                     self.merge_warp(job);
                     let failure = self.take_fault(last);
                     self.drop_fiber(slot);
-                    return Err(self.name_thread(job, failure));
+                    return Err(self.identify_thread(job, failure));
                 }
             }
         }
@@ -62,13 +62,13 @@ impl Scheduler {
     }
 
     /// Reruns a failed CTA thread by thread if the failed thread is unknown. The launch's memory is invalid anyway.
-    fn name_thread(&mut self, job: &Job, failure: Failure) -> Failure {
+    fn identify_thread(&mut self, job: &Job, failure: Failure) -> Failure {
         if !self.worker.forgets_thread.take() {
             return failure;
         }
         self.worker.step.set(None);
-        let again = self.run_fibers(job, self.worker.cta_number.get());
-        again.err().unwrap_or(failure)
+        let rerun = self.run_fibers(job, self.worker.cta_number.get());
+        rerun.err().unwrap_or(failure)
     }
 }
 
@@ -87,13 +87,14 @@ enum Next {
     Apart,
 }
 
-struct Meeting {
+/// Bitwise AND and OR of the regions in which threads continue; equal if all threads continue in the same region.
+struct NextRegions {
     all: u32,
     any: u32,
 }
 
-impl Meeting {
-    const EMPTY: Meeting = Meeting {
+impl NextRegions {
+    const EMPTY: NextRegions = NextRegions {
         all: u32::MAX,
         any: 0,
     };
@@ -116,7 +117,7 @@ impl Meeting {
 }
 
 impl Worker {
-    /// Runs the CTAs in `ctas`, one after the other, on the fiber.
+    /// Runs the CTAs in `ctas` in turn on the fiber.
     fn run_ctas(&self) {
         let (Some(job), Some(step)) = (self.job(), self.step.get()) else {
             return;
@@ -161,8 +162,8 @@ struct CtaLoop<'a> {
     warps: u32,
     /// Whether each warp's log is merged separately.
     by_warp: bool,
-    /// The warp that runs first. As with fibers, the warp that opens a barrier continues at once, so that programs with
-    /// races behave the same.
+    /// The warp that runs first. As with fibers, the warp that opens a barrier continues immediately, so that programs
+    /// with races behave the same.
     first_warp: Cell<u32>,
 }
 
@@ -181,8 +182,8 @@ impl CtaLoop<'_> {
 
     fn call(&self, region: u32, first: u32, last: u32) -> u32 {
         self.worker.place.set(Place::Kernel);
-        // SAFETY: the thread state is filled in, the arguments are those that the program passed for this kernel, and the
-        // frame is large enough for the CTA.
+        // SAFETY: the thread state is filled in, the arguments are those that the program passed for this kernel, and
+        // the frame is large enough for the CTA.
         let next = unsafe { (self.step)(self.job.arguments.0, self.frame, region, first, last) };
         self.worker.place.set(Place::Runtime);
         next
@@ -208,26 +209,26 @@ impl CtaLoop<'_> {
     }
 
     fn run_together(&self, region: u32) -> Next {
-        let mut meeting = Meeting::EMPTY;
+        let mut regions = NextRegions::EMPTY;
         if self.by_warp {
             self.ranges(|first, last| {
                 let next = self.call(region, first, last);
-                meeting.add(next);
-                self.note(first, last, next);
+                regions.add(next);
+                self.store_next(first, last, next);
             });
         } else {
             let first = self.first_warp.get() * WARP_LANES;
             let last = if first > 0 { first } else { self.threads };
-            meeting.add(self.call(region, first, last));
+            regions.add(self.call(region, first, last));
         }
-        let before = self.first_warp.get().checked_sub(1);
-        self.first_warp.set(before.unwrap_or(self.warps - 1));
-        meeting.next()
+        let previous = self.first_warp.get().checked_sub(1);
+        self.first_warp.set(previous.unwrap_or(self.warps - 1));
+        regions.next()
     }
 
     /// Runs each thread in its own region, to its next barrier.
     fn run_apart(&self) -> Next {
-        let (mut meeting, mut last_warp) = (Meeting::EMPTY, 0);
+        let (mut regions, mut last_warp) = (NextRegions::EMPTY, 0);
         self.ranges(|first, end| {
             let mut thread = first;
             while thread < end {
@@ -238,24 +239,24 @@ impl CtaLoop<'_> {
                 }
                 if region != EXIT {
                     last_warp = (last - 1) / WARP_LANES;
-                    self.note(thread, last, self.call(region, thread, last));
+                    self.store_next(thread, last, self.call(region, thread, last));
                 }
                 thread = last;
             }
-            (first..end).for_each(|thread| meeting.add(self.next(thread)));
+            (first..end).for_each(|thread| regions.add(self.next(thread)));
         });
         self.first_warp.set(last_warp);
-        meeting.next()
+        regions.next()
     }
 
     /// Returns the region in which a thread continues.
     fn next(&self, thread: u32) -> u32 {
-        // SAFETY: threads diverge only in kernels with a frame, which begins with a number for each thread.
+        // SAFETY: threads diverge only in kernels with a frame, which begins with a region for each thread.
         unsafe { self.frame.cast::<u32>().add(thread as usize).read() }
     }
 
-    /// Stores the region in which threads continue, unless the step function did.
-    fn note(&self, first: u32, last: u32, next: u32) {
+    /// Stores the region in which threads continue, unless the step function has stored it.
+    fn store_next(&self, first: u32, last: u32, next: u32) {
         if next != DIVERGED && self.job.kernel.frame_bytes > 0 {
             for thread in first..last {
                 // SAFETY: the frame begins with a region for each thread of the CTA.

@@ -118,13 +118,13 @@ impl Scheduler {
                 .set(thread_locals::around(block as u64));
         }
         let limit = crate::device::stack_limit_bytes();
-        let least = limit.saturating_mul(CPU_FRAME_RATIO);
-        self.stacks.set_least_bytes(least);
+        let min_bytes = limit.saturating_mul(CPU_FRAME_RATIO);
+        self.stacks.set_min_bytes(min_bytes);
         if let (None, Some(_)) = (step, &job.grid_barrier) {
             self.stacks.slab = pool::slab_for(job);
         }
         let shared_bytes = job.active.launch.dynamic_shared_bytes as usize;
-        let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;
+        let shared = ensure_capacity(job, &mut self.shared, shared_bytes, "shared memory")?;
         let no_logs = |error| out_of_memory(job, format_args!("memory for access logs: {error}"));
         if job.is_traced() && step.is_none() {
             let mut logs = match self.logs.take() {
@@ -145,16 +145,16 @@ impl Scheduler {
         if step.is_some() {
             let threads = u64::from(job.threads().next_multiple_of(FRAME_THREADS_UNIT));
             let bytes = (job.kernel.frame_bytes * threads) as usize;
-            let frame = room(job, &mut self.frame, bytes, "the threads' variables")?;
+            let frame = ensure_capacity(job, &mut self.frame, bytes, "the threads' variables")?;
             self.worker.frame.set((frame.base(), frame.end()));
         }
         if job.kernel.probe == Probe::Count {
             let modules = registry::highest_module() as usize + 1;
             let bytes = 2 * modules * SITES_PER_MODULE * size_of::<u64>();
-            room(job, &mut self.counters, bytes, "counters")?;
+            ensure_capacity(job, &mut self.counters, bytes, "counters")?;
         }
         if job.active.recorded != Recorded::All && job.is_traced() {
-            room(job, &mut self.discard, DISCARD_BYTES, "access logs")?;
+            ensure_capacity(job, &mut self.discard, DISCARD_BYTES, "access logs")?;
         }
         let block = SuperstepThread {
             ntid: job.active.launch.block,
@@ -189,7 +189,7 @@ impl Scheduler {
                 (*self.worker.block.get()).site_counts = counts.cast();
             }
         }
-        // SAFETY: the block is this worker's own thread-local, and no reference to it is held.
+        // SAFETY: the block is this worker's own thread-local variable, and there are no references to it.
         unsafe { (*self.worker.block.get()).ctaid = job.cta_coordinates(cta) };
     }
 
@@ -217,17 +217,17 @@ impl Scheduler {
 
     fn drop_fiber(&mut self, slot: &mut Option<Fiber>) {
         if let Some(fiber) = slot.take() {
-            // SAFETY: fibers run kernels and device calls, which hold nothing that needs to be dropped while they are suspended.
+            // SAFETY: suspended fibers are in kernels and device calls, which own nothing that needs to be dropped.
             unsafe { self.stacks.reclaim(fiber) };
         }
     }
 
-    /// Returns whether the current CTA's logs are kept.
+    /// Returns whether the current CTA's logs are recorded.
     fn is_logging(&self, job: &Job) -> bool {
         job.is_traced() && self.worker.discard.get().is_none()
     }
 
-    /// Merges the log of the current warp, whose threads run one after the other.
+    /// Merges the log of the current warp, whose threads run in turn.
     fn merge_warp(&mut self, job: &Job) {
         if self.is_logging(job)
             && let Some(log) = self.worker.warp_log.borrow_mut().as_mut()
@@ -247,8 +247,8 @@ impl Scheduler {
     }
 
     fn take_failure(&self) -> Failure {
-        let known = self.worker.failure.take();
-        known.unwrap_or_else(|| {
+        let failure = self.worker.failure.take();
+        failure.unwrap_or_else(|| {
             let text = "stopped for an unknown reason";
             self.worker.describe(CudaError::LAUNCH_FAILURE, text)
         })
@@ -283,8 +283,8 @@ impl Scheduler {
     }
 }
 
-/// Returns the memory in `slot`, which is replaced if it is too small.
-fn room<'a>(
+/// Returns the memory in `slot` after replacing it if it is too small.
+fn ensure_capacity<'a>(
     job: &Job,
     slot: &'a mut Option<Mapping>,
     bytes: usize,

@@ -15,7 +15,7 @@ fn values_survive_a_copy_to_an_array_and_back() {
     assert_eq!(allocate(&mut handle, &format, extent, 0), Ok(()));
     let values = [1u32, 2, 3, 4, 5, 6];
     let mut back = [0u32; 6];
-    // SAFETY: both hold 6 values.
+    // SAFETY: both arrays have 6 elements.
     unsafe {
         assert_eq!(
             cudaMemcpyToArray(handle, 0, 0, values.as_ptr().cast(), 24, 1),
@@ -27,7 +27,7 @@ fn values_survive_a_copy_to_an_array_and_back() {
         );
     }
     assert_eq!(back, values);
-    // SAFETY: the handle need not be valid.
+    // SAFETY: the function accepts invalid handles.
     let free = || CudaError(unsafe { cudaFreeArray(handle) });
     assert_eq!(
         (free(), free()),

@@ -24,7 +24,7 @@ fn copies_stay_inside_allocations() {
 }
 
 #[test]
-fn rows_may_have_gaps_between_them() {
+fn rows_can_have_gaps_between_them() {
     let device = memory::allocate(64, AllocationKind::Device).unwrap();
     let host: Vec<u8> = (0..16).collect();
     let rows = Rows {

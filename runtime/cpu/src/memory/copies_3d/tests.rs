@@ -35,7 +35,7 @@ fn a_box_is_copied() {
         [&bytes[0..3], &bytes[16..19], &bytes[64..67], &bytes[80..83]],
         [[5, 6, 0], [9, 10, 0], [17, 18, 0], [21, 22, 0]]
     );
-    // The destination has four slices. The copy must fail before it copies the first one.
+    // The destination has room for four slices; the copy must fail before it copies the first one.
     copy.extent.depth = 5;
     assert_eq!(
         copy_3d("test", &copy, std::ptr::null_mut()),

@@ -5,9 +5,9 @@ use std::ptr::null_mut;
 
 #[test]
 fn a_pool_counts_its_allocations() {
-    let (default, used) = of_device(0).unwrap();
-    assert_eq!(default, used);
-    assert_eq!(of_device(7), Err(CudaError::INVALID_DEVICE));
+    let (default, current) = pools_of(0).unwrap();
+    assert_eq!(default, current);
+    assert_eq!(pools_of(7), Err(CudaError::INVALID_DEVICE));
     let own = POOLS.insert(Mutex::default()) as usize;
     let mut address = null_mut();
     assert_eq!(
@@ -15,9 +15,9 @@ fn a_pool_counts_its_allocations() {
         Ok(())
     );
     let value = |number| read(&POOLS.get(own as *const c_void).unwrap().lock(), number);
-    assert_eq!((value(USED_NOW), value(USED_MOST)), (Ok(1000), Ok(1000)));
+    assert_eq!((value(USED_NOW), value(USED_MAX)), (Ok(1000), Ok(1000)));
     assert_eq!(graphs::free_in(null_mut(), address as u64), Ok(()));
-    assert_eq!((value(USED_NOW), value(USED_MOST)), (Ok(0), Ok(1000)));
+    assert_eq!((value(USED_NOW), value(USED_MAX)), (Ok(0), Ok(1000)));
     let threshold = u64::MAX;
     let place = (&raw const threshold).cast();
     let set = |number| {
@@ -32,7 +32,7 @@ fn a_pool_counts_its_allocations() {
         (Ok(()), Ok(u64::MAX))
     );
     assert_eq!(set(USED_NOW), Err(CudaError::INVALID_VALUE));
-    // SAFETY: the handle need not be valid.
+    // SAFETY: the function accepts invalid handles.
     let destroy = |pool| CudaError(unsafe { cudaMemPoolDestroy(pool) });
     assert_eq!(
         [destroy(own), destroy(own), destroy(default)],

@@ -103,7 +103,8 @@ proptest! {
         }
     }
 
-    /// Lanes run a loop with a branch for different numbers of iterations; groups are the same as in lockstep execution.
+    /// Lanes execute a loop with a branch for different numbers of iterations; groups match those of lockstep
+    /// execution.
     #[test]
     fn structured_control_flow_is_grouped_as_on_hardware(turns in prop::collection::vec(0u64..6, LANES), branch in any::<u32>()) {
         let logs: Vec<Vec<LogEntry>> = turns

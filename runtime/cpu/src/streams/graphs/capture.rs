@@ -1,4 +1,4 @@
-//! Stream capture, which turns the work of streams into nodes of a graph.
+//! Stream capture, which turns the work submitted to streams into nodes of a graph.
 
 use super::{GRAPHS, Work, add, graph, new_graph};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
@@ -45,7 +45,7 @@ thread_local! {
 /// State of a capture when an event was recorded: its ID, graph and tail.
 pub type Captured = (u64, usize, Vec<usize>);
 
-fn of(stream: *mut c_void) -> Option<Capture> {
+fn capture_on(stream: *mut c_void) -> Option<Capture> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }
@@ -53,12 +53,12 @@ fn of(stream: *mut c_void) -> Option<Capture> {
 }
 
 pub(super) fn stream_is_capturing(stream: *mut c_void) -> bool {
-    of(stream).is_some()
+    capture_on(stream).is_some()
 }
 
 /// Returns an error if `stream` is being captured, for calls that wait for the stream or query its state.
 pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
-    match of(stream) {
+    match capture_on(stream) {
         Some(_) => Err(CudaError::STREAM_CAPTURE_UNSUPPORTED),
         None => Ok(()),
     }
@@ -69,7 +69,7 @@ pub(super) fn append(
     stream: *mut c_void,
     work: impl FnOnce() -> Result<Work, CudaError>,
 ) -> Result<bool, CudaError> {
-    let Some(capture) = of(stream) else {
+    let Some(capture) = capture_on(stream) else {
         return Ok(false);
     };
     let node = add(capture.graph, &capture.tail, work()?)?;
@@ -79,7 +79,7 @@ pub(super) fn append(
     Ok(true)
 }
 
-/// Runs `call` now, or adds it as a node to the graph into which `stream` is captured.
+/// Runs `call` immediately, or adds it as a node to the graph into which `stream` is being captured.
 pub fn submit(
     stream: *mut c_void,
     kind: Kind,
@@ -106,7 +106,7 @@ pub fn add_launch(
 
 /// Returns the state of the capture of `stream`, for an event recorded in it.
 pub fn capture_of(stream: *mut c_void) -> Option<Captured> {
-    of(stream).map(|capture| (capture.id, capture.graph, capture.tail))
+    capture_on(stream).map(|capture| (capture.id, capture.graph, capture.tail))
 }
 
 /// Adds `stream` to an event's capture, unless the capture has ended.
@@ -171,7 +171,7 @@ unsafe fn list(first: *const usize, count: usize) -> Vec<usize> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
-/// Stores the status, ID, graph and tail of a capture; all pointers but `status` may be null.
+/// Stores the status, ID, graph and tail of a capture; all pointers except `status` may be null.
 fn put_info(
     stream: *mut c_void,
     status: *mut c_int,
@@ -181,7 +181,7 @@ fn put_info(
     count: *mut usize,
 ) -> CudaResult {
     crate::streams::get(stream)?;
-    let capture = of(stream);
+    let capture = capture_on(stream);
     put(status, c_int::from(capture.is_some()))?;
     let Some(capture) = capture else {
         return Ok(());
@@ -192,9 +192,9 @@ fn put_info(
     if tail.is_null() {
         return Ok(());
     }
-    TAIL.with_borrow_mut(|kept| {
-        **kept = capture.tail;
-        put(tail, kept.as_ptr())
+    TAIL.with_borrow_mut(|last| {
+        **last = capture.tail;
+        put(tail, last.as_ptr())
     })
 }
 
@@ -259,8 +259,8 @@ cuda! {
             return Err(CudaError::INVALID_VALUE);
         }
         // SAFETY: the program passes a valid pointer; null was ruled out.
-        let wanted = unsafe { mode.read() };
-        put(mode, MODE.replace(wanted))
+        let new_mode = unsafe { mode.read() };
+        put(mode, MODE.replace(new_mode))
     }
 }
 

@@ -7,25 +7,25 @@ use superstep_runtime_core::BadEdge;
 
 /// Writes as many handles as there is room for, or only their number if `places` is null.
 fn write_handles(handles: &[usize], places: *mut usize, count: *mut usize) -> CudaResult {
-    let room = *given(count)?;
+    let capacity = *given(count)?;
     if !places.is_null() {
-        for index in 0..room {
+        for index in 0..capacity {
             let handle = handles.get(index).copied().unwrap_or(0);
-            // SAFETY: the program passes room for this many handles.
+            // SAFETY: the program passes an array of this size.
             unsafe { places.add(index).write(handle) };
         }
-        if room < handles.len() {
-            return put(count, room);
+        if capacity < handles.len() {
+            return put(count, capacity);
         }
     }
     put(count, handles.len())
 }
 
-fn nodes(handle: usize, wanted: impl Fn(&Graph, usize) -> bool) -> Result<Vec<usize>, CudaError> {
+fn nodes(handle: usize, filter: impl Fn(&Graph, usize) -> bool) -> Result<Vec<usize>, CudaError> {
     let graph = graph(handle)?;
     let graph = graph.lock();
     let all = graph.nodes().iter().copied();
-    Ok(all.filter(|&node| wanted(&graph, node)).collect())
+    Ok(all.filter(|&node| filter(&graph, node)).collect())
 }
 
 fn change(
@@ -55,26 +55,26 @@ cuda! {
         write_handles(&nodes(graph, is_root)?, places, count)
     }
 
-    fn [cudaGraphGetEdges](of: usize, from: *mut usize, to: *mut usize, count: *mut usize) {
-        let graph = graph(of)?;
-        let (before, after): (Vec<usize>, Vec<usize>) = graph.lock().edges().iter().copied().unzip();
+    fn [cudaGraphGetEdges](handle: usize, from: *mut usize, to: *mut usize, count: *mut usize) {
+        let graph = graph(handle)?;
+        let (sources, targets): (Vec<usize>, Vec<usize>) = graph.lock().edges().iter().copied().unzip();
         if from.is_null() || to.is_null() {
-            return put(count, before.len());
+            return put(count, sources.len());
         }
-        let room = *given(count)?;
-        write_handles(&before, from, count)?;
-        put(count, room)?;
-        write_handles(&after, to, count)
+        let capacity = *given(count)?;
+        write_handles(&sources, from, count)?;
+        put(count, capacity)?;
+        write_handles(&targets, to, count)
     }
 
-    fn [cudaGraphNodeGetDependencies](of: usize, places: *mut usize, count: *mut usize) {
-        let is_before = |graph: &Graph, node| graph.edges().contains(&(node, of));
-        write_handles(&nodes(node(of)?.graph, is_before)?, places, count)
+    fn [cudaGraphNodeGetDependencies](handle: usize, places: *mut usize, count: *mut usize) {
+        let is_dependency = |graph: &Graph, node| graph.edges().contains(&(node, handle));
+        write_handles(&nodes(node(handle)?.graph, is_dependency)?, places, count)
     }
 
-    fn [cudaGraphNodeGetDependentNodes](of: usize, places: *mut usize, count: *mut usize) {
-        let is_after = |graph: &Graph, node| graph.edges().contains(&(of, node));
-        write_handles(&nodes(node(of)?.graph, is_after)?, places, count)
+    fn [cudaGraphNodeGetDependentNodes](handle: usize, places: *mut usize, count: *mut usize) {
+        let is_dependent = |graph: &Graph, node| graph.edges().contains(&(handle, node));
+        write_handles(&nodes(node(handle)?.graph, is_dependent)?, places, count)
     }
 
     fn [cudaGraphAddDependencies](graph: usize, from: *const usize, to: *const usize, count: usize) {
@@ -94,8 +94,8 @@ cuda! {
         }
     }
 
-    fn [cudaGraphNodeGetType](of: usize, kind: *mut c_int) {
-        put(kind, node(of)?.work.lock().number())
+    fn [cudaGraphNodeGetType](handle: usize, kind: *mut c_int) {
+        put(kind, node(handle)?.work.lock().number())
     }
 
     fn [cudaGraphCreate](graph: *mut usize, _flags: c_uint) {
@@ -106,8 +106,8 @@ cuda! {
         destroy(graph)
     }
 
-    fn [cudaGraphClone](copy: *mut usize, of: usize) {
-        put(copy, super::clone(of)?)
+    fn [cudaGraphClone](copy: *mut usize, original: usize) {
+        put(copy, super::clone(original)?)
     }
 
     fn [cudaGraphNodeFindInClone](found: *mut usize, original: usize, copy: usize) {

@@ -1,4 +1,4 @@
-//! Instances of graphs, which programs launch and change between launches.
+//! Instances of graphs. Programs launch instances, and can change them between launches.
 
 use super::{Work, graph, node};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
@@ -51,9 +51,9 @@ fn instance(handle: usize) -> Result<Arc<Mutex<Instance>>, CudaError> {
     INSTANCES.get(handle as *const c_void)
 }
 
-fn instantiate(place: *mut usize, of: usize, flags: u64) -> CudaResult {
+fn instantiate(place: *mut usize, graph: usize, flags: u64) -> CudaResult {
     check_sticky()?;
-    let steps = steps(of)?;
+    let steps = steps(graph)?;
     let instance = INSTANCES.insert(Mutex::new(Instance { steps, flags }));
     put(place, instance as usize)
 }
@@ -85,15 +85,15 @@ pub(super) fn step<T>(
     read(step.ok_or(CudaError::INVALID_VALUE)?)
 }
 
-/// Replaces the work of an instance's nodes with that of the nodes in `from`, a graph of the same shape.
+/// Replaces the work of an instance's nodes with the work of the nodes in `from`, a graph of the same shape.
 fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo) -> CudaResult {
     use cudaGraphExecUpdateResult::*;
     let instance = instance(handle)?;
     let mut instance = instance.lock();
     let new = steps(from)?;
-    let both = || instance.steps.iter().zip(&new);
-    let other = both().find(|(old, new)| old.work.number() != new.work.number());
-    let (result, node) = match other {
+    let mut pairs = instance.steps.iter().zip(&new);
+    let mismatch = pairs.find(|(old, new)| old.work.number() != new.work.number());
+    let (result, node) = match mismatch {
         _ if instance.steps.len() != new.len() => (cudaGraphExecUpdateErrorTopologyChanged, 0),
         Some((_, new)) => (cudaGraphExecUpdateErrorNodeTypeChanged, new.node),
         None => (cudaGraphExecUpdateSuccess, 0),
@@ -113,17 +113,17 @@ fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo)
     Ok(())
 }
 
-/// Instantiates a graph. An upload has no effect, whichever stream it names.
+/// Instantiates a graph. An upload has no effect, regardless of its stream.
 fn instantiate_with(
     place: *mut usize,
-    of: usize,
+    graph: usize,
     parameters: *mut cudaGraphInstantiateParams,
 ) -> CudaResult {
     if parameters.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the program passes a structure; only its flags are read.
-    instantiate(place, of, unsafe { (*parameters).flags })?;
+    instantiate(place, graph, unsafe { (*parameters).flags })?;
     let success = cudaGraphInstantiateResult::cudaGraphInstantiateSuccess;
     // SAFETY: the program passes a structure for the results.
     unsafe {
@@ -134,16 +134,16 @@ fn instantiate_with(
 }
 
 cuda! {
-    fn [cudaGraphInstantiate cudaGraphInstantiateWithFlags](place: *mut usize, of: usize, flags: u64) {
-        instantiate(place, of, flags)
+    fn [cudaGraphInstantiate cudaGraphInstantiateWithFlags](place: *mut usize, graph: usize, flags: u64) {
+        instantiate(place, graph, flags)
     }
 
-    fn [cudaGraphInstantiateWithParams](place: *mut usize, of: usize, parameters: *mut cudaGraphInstantiateParams) {
-        instantiate_with(place, of, parameters)
+    fn [cudaGraphInstantiateWithParams](place: *mut usize, graph: usize, parameters: *mut cudaGraphInstantiateParams) {
+        instantiate_with(place, graph, parameters)
     }
 
-    fn [cudaGraphInstantiateWithParams_ptsz](place: *mut usize, of: usize, parameters: *mut cudaGraphInstantiateParams) {
-        instantiate_with(place, of, parameters)
+    fn [cudaGraphInstantiateWithParams_ptsz](place: *mut usize, graph: usize, parameters: *mut cudaGraphInstantiateParams) {
+        instantiate_with(place, graph, parameters)
     }
 
     fn [cudaGraphExecDestroy](handle: usize) {

@@ -1,8 +1,8 @@
-//! CUDA graphs: nodes hold the work of calls, which instances run.
+//! CUDA graphs: each node stores the work of a call, and instances run that work.
 //!
 //! `capture` turns calls in a stream into nodes; `nodes` and `edges` add, read and change nodes and their dependencies.
-//! `instances` runs nodes one after the other, each after its dependencies and otherwise in the order of addition, which is
-//! the order of launches in the trace.
+//! `instances` runs nodes in turn, each after its dependencies and otherwise in the order in which they were added,
+//! which is the order of launches in the trace.
 
 mod capture;
 mod edges;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use superstep_runtime_core::NodeGraph;
 use superstep_runtime_core::cuda::Copy3d;
 
-/// A call in a graph, which takes the stream of the graph's launch.
+/// A call in a graph; its argument is the stream in which the graph is launched.
 type Deferred = Arc<dyn Fn(*mut c_void) -> CudaResult>;
 
 #[derive(Clone)]
@@ -45,10 +45,10 @@ enum Work {
     Call(Kind, Deferred),
 }
 
-// SAFETY: it holds numbers, and addresses that only the program and its CUDA calls dereference. So do its closures, which
-// any host thread may call.
+// SAFETY: the fields and the closures contain only numbers, and addresses that only the program and its CUDA calls
+// dereference; any host thread may call the closures.
 unsafe impl Send for Work {}
-// SAFETY: nothing in it changes through a shared reference.
+// SAFETY: nothing changes through a shared reference.
 unsafe impl Sync for Work {}
 
 impl Work {
@@ -101,7 +101,7 @@ pub fn host_function(stream: *mut c_void, host: cudaHostNodeParams) -> CudaResul
     structures::call(&host)
 }
 
-/// Adds a node for an event to the capture of `stream`; `false` without a capture.
+/// Adds a node for an event to the capture of `stream`; returns `false` if the stream is not being captured.
 pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Result<bool, CudaError> {
     let event = event as usize;
     let work = if is_wait {
@@ -112,7 +112,7 @@ pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Resul
     capture::append(stream, || Ok(work))
 }
 
-/// Allocates memory, as part of the graph into which `stream` is captured, if any.
+/// Allocates memory, as part of the graph into which `stream` is being captured, if any.
 pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, CudaError> {
     if !stream_is_capturing(stream) {
         let kind = superstep_trace::AllocationKind::Device;
@@ -155,7 +155,7 @@ fn new_graph() -> usize {
     GRAPHS.insert(Mutex::default()) as usize
 }
 
-/// Adds a node after others of the same graph.
+/// Adds a node that depends on other nodes of the same graph.
 fn add(to: usize, dependencies: &[usize], work: Work) -> Result<usize, CudaError> {
     let graph = graph(to)?;
     let mut graph = graph.lock();
@@ -177,9 +177,9 @@ fn new_node(graph: usize, work: Work, original: usize) -> usize {
 }
 
 fn clone(from: usize) -> Result<usize, CudaError> {
-    let form = graph(from)?.lock().clone();
+    let original = graph(from)?.lock().clone();
     let to = new_graph();
-    let copy = form.try_map(|handle| {
+    let copy = original.try_map(|handle| {
         let mut work = node(handle)?.work.lock().clone();
         if let Work::Child(child) = work {
             work = Work::Child(clone(child)?);

@@ -37,7 +37,7 @@ fn put_node(
 fn kernel(parameters: *const cudaKernelNodeParams) -> Result<Work, CudaError> {
     let parameters = given(parameters)?;
     let kernel = registry::kernel(parameters.func)?;
-    // Only the driver API uses arguments in one block (`extra`).
+    // Only the driver API passes arguments in one block (`extra`).
     let arguments = Arc::new(OwnedArguments::copy(&kernel, parameters.kernelParams)?);
     let request = LaunchRequest {
         function: parameters.func as usize,
@@ -148,9 +148,9 @@ work! {
     [cudaGraphAddHostNode] [cudaGraphHostNodeSetParams] [cudaGraphExecHostNodeSetParams]
         (parameters: *const cudaHostNodeParams) host(parameters);
     [cudaGraphAddEventRecordNode] [cudaGraphEventRecordNodeSetEvent] [cudaGraphExecEventRecordNodeSetEvent]
-        (of: *mut c_void) event(of, Work::Record);
+        (raw_event: *mut c_void) event(raw_event, Work::Record);
     [cudaGraphAddEventWaitNode] [cudaGraphEventWaitNodeSetEvent] [cudaGraphExecEventWaitNodeSetEvent]
-        (of: *mut c_void) event(of, Work::Wait);
+        (raw_event: *mut c_void) event(raw_event, Work::Wait);
     [cudaGraphAddChildGraphNode] [] [] (child: usize) clone(child).map(Work::Child);
     [cudaGraphAddEmptyNode] [] [] () Ok(Work::Empty);
     [cudaGraphAddMemAllocNode] [] [] (parameters: *mut Allocation) allocation(parameters);

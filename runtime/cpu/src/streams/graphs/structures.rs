@@ -16,8 +16,8 @@ pub fn call(host: &cudaHostNodeParams) -> CudaResult {
     Ok(())
 }
 
-/// `cudaMemAllocNodeParams`, with integers in place of enums, as a program built for another CUDA version may pass unknown
-/// values.
+/// `cudaMemAllocNodeParams`, with integers in place of enums, since a program built for another CUDA version can pass
+/// unknown values.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Allocation {
@@ -42,7 +42,8 @@ impl Allocation {
     }
 }
 
-/// Addresses of memory that belongs to graphs. It is never freed, because every launch uses the same addresses.
+/// Addresses of memory that belongs to graphs. This memory is never freed, because every launch uses the same
+/// addresses.
 static OWNED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
 fn owned_bytes() -> u64 {

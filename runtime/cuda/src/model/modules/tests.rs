@@ -33,9 +33,9 @@ fn binary(address: usize) -> cuda::Binary {
     cuda::Binary::from_raw(std::ptr::without_provenance_mut(address))
 }
 
-type Seen = Option<(Option<Probe>, usize)>;
+type Found = Option<(Option<Probe>, usize)>;
 
-fn seen(modules: &mut Modules, host: Stub) -> Seen {
+fn found(modules: &mut Modules, host: Stub) -> Found {
     let kernel = modules.kernel(host)?;
     Some((kernel.probe, kernel.parameters))
 }
@@ -50,20 +50,20 @@ fn kernels_are_found_by_their_binary() {
     modules.add_kernel(binary(0x200), stub(3), "same".to_owned());
     modules.add_kernel(binary(0x200), stub(4), "a".to_owned());
     modules.add_kernel(binary(0x300), stub(5), "a".to_owned());
-    assert_eq!(seen(&mut modules, stub(1)), Some((Some(Count), 3)));
-    assert_eq!(seen(&mut modules, stub(3)), Some((Some(Trace), 2)));
-    assert_eq!(seen(&mut modules, stub(4)), Some((Some(Trace), 1)));
+    assert_eq!(found(&mut modules, stub(1)), Some((Some(Count), 3)));
+    assert_eq!(found(&mut modules, stub(3)), Some((Some(Trace), 2)));
+    assert_eq!(found(&mut modules, stub(4)), Some((Some(Trace), 1)));
     assert_eq!(
-        seen(&mut modules, stub(5)),
+        found(&mut modules, stub(5)),
         Some((None, 0)),
         "a library's kernel"
     );
-    assert_eq!(seen(&mut modules, stub(6)), None);
+    assert_eq!(found(&mut modules, stub(6)), None);
     assert_eq!(modules.traced_stubs(9), [stub(3), stub(4)]);
     assert_eq!(modules.traced_stubs(1), [stub(3)]);
     assert!(modules.is_ours(binary(0x100)) && !modules.is_ours(binary(0x300)));
     modules.remove_binary(binary(0x100));
-    assert_eq!(seen(&mut modules, stub(1)), None);
+    assert_eq!(found(&mut modules, stub(1)), None);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_variable_is_announced_once() {
     assert_eq!(
         modules.new_variables(1).len(),
         2,
-        "another device has its own"
+        "each device has its own variables"
     );
     modules.forget_variables(0);
     assert_eq!(modules.new_variables(0).len(), 2);
@@ -97,6 +97,6 @@ fn a_handle_launches_the_kernel_of_its_stub() {
     modules.add_binary(binary(0x100), table(0, Trace, &[("k", 2)]));
     modules.add_kernel(binary(0x100), stub(1), "k".to_owned());
     modules.add_handle(stub(0x5000), stub(1));
-    assert_eq!(seen(&mut modules, stub(0x5000)), Some((Some(Trace), 2)));
+    assert_eq!(found(&mut modules, stub(0x5000)), Some((Some(Trace), 2)));
     assert!(modules.table_is_new(0, binary(0x100)) && !modules.table_is_new(0, binary(0x100)));
 }

@@ -26,7 +26,7 @@ pub struct DrainBuffer {
     pub parameter: u64,
     /// Queued after each kernel, if the protocol needs it.
     pub flush: Option<stream::Flush>,
-    /// Held while a launch is put into the stream, so that the queue has the stream's order.
+    /// Held while a launch is put into the stream, so that the queue and the stream have the same order.
     pub submit: Mutex<()>,
     /// The last instance of a CUDA graph to use the buffer, and an event after its launch.
     pub last: Mutex<Option<(GraphExec, Event)>>,
@@ -65,7 +65,8 @@ impl DrainBuffer {
                 signals::block();
                 let mut panics = 0;
                 while catch_unwind(AssertUnwindSafe(&mut run)).is_err() {
-                    // A kernel waits for this thread, so it is restarted once. A second panic would be the same error again.
+                    // A kernel waits for this thread, so the thread is restarted once. A second panic would have the
+                    // same cause.
                     panics += 1;
                     session().fault("the consumer of a stream panicked; this is a bug in Superstep, and accesses are missing");
                     if panics == 2 {
@@ -125,18 +126,18 @@ struct State {
     by_stream: HashMap<StreamId, Arc<DrainBuffer>>,
     /// Buffers of destroyed streams. An empty one is reused for the device's next stream.
     idle: Vec<Arc<DrainBuffer>>,
-    /// Buffers of kernels in CUDA graphs. One that no graph holds is reused for the device's next graph.
-    of_graphs: Vec<Arc<DrainBuffer>>,
+    /// Buffers of kernels in CUDA graphs. A buffer that no graph uses any more is reused for the device's next graph.
+    graph_buffers: Vec<Arc<DrainBuffer>>,
 }
 
 impl State {
     fn all(&self) -> impl Iterator<Item = &Arc<DrainBuffer>> {
-        let others = self.idle.iter().chain(&self.of_graphs);
+        let others = self.idle.iter().chain(&self.graph_buffers);
         self.by_stream.values().chain(others)
     }
 }
 
-type MakeTransport<'a> = &'a dyn Fn() -> Result<Transport, RecordError>;
+type CreateTransport<'a> = &'a dyn Fn() -> Result<Transport, RecordError>;
 
 #[derive(Default)]
 pub struct DrainBuffers(Mutex<State>);
@@ -147,7 +148,7 @@ impl DrainBuffers {
         &self,
         stream: StreamId,
         device: i32,
-        transport: MakeTransport<'_>,
+        transport: CreateTransport<'_>,
     ) -> Result<Arc<DrainBuffer>, RecordError> {
         let reused = {
             let mut state = self.0.lock();
@@ -160,8 +161,8 @@ impl DrainBuffers {
             let free = state.idle.iter().position(is_free);
             free.map(|index| state.idle.swap_remove(index))
         };
-        // Allocates without the lock. If two threads use a new stream at the same time, one of their buffers is kept for the
-        // next stream.
+        // Allocates without the lock. If two threads use a new stream at the same time, one of their buffers becomes
+        // idle and is reused for the next stream.
         let buffer = match reused {
             Some(buffer) => buffer,
             None => DrainBuffer::start(device, transport()?)?,
@@ -175,7 +176,7 @@ impl DrainBuffers {
         Ok(buffer)
     }
 
-    pub fn prepare(&self, device: i32, transport: MakeTransport<'_>) -> Result<(), RecordError> {
+    pub fn prepare(&self, device: i32, transport: CreateTransport<'_>) -> Result<(), RecordError> {
         let buffer = DrainBuffer::start(device, transport()?)?;
         self.0.lock().idle.push(buffer);
         Ok(())
@@ -185,22 +186,22 @@ impl DrainBuffers {
     pub fn of_graph(
         &self,
         device: i32,
-        transport: MakeTransport<'_>,
+        transport: CreateTransport<'_>,
     ) -> Result<Arc<DrainBuffer>, RecordError> {
         let is_free = |buffer: &&Arc<DrainBuffer>| {
             buffer.device == device
                 && Arc::strong_count(buffer) == 1
                 && buffer.queue.peek().is_none()
         };
-        if let Some(buffer) = self.0.lock().of_graphs.iter().find(is_free) {
+        if let Some(buffer) = self.0.lock().graph_buffers.iter().find(is_free) {
             return Ok(buffer.clone());
         }
         let buffer = DrainBuffer::start(device, transport()?)?;
-        self.0.lock().of_graphs.push(buffer.clone());
+        self.0.lock().graph_buffers.push(buffer.clone());
         Ok(buffer)
     }
 
-    /// Lets another stream use the buffer of a destroyed one, once its launches have ended.
+    /// Makes the buffer of a destroyed stream available to another stream, once its launches have ended.
     pub fn retire(&self, stream: StreamId) {
         let mut state = self.0.lock();
         let buffer = state.by_stream.remove(&stream);
@@ -218,8 +219,8 @@ impl DrainBuffers {
         queues.iter().all(|queue| queue.wait_until_empty(stall))
     }
 
-    /// Waits for all launches, or until there is no progress for `stall`, then stops all consumers. The buffers must not be
-    /// used afterwards.
+    /// Waits for all launches, or until there is no progress for `stall`, then stops all consumers. The buffers must
+    /// not be used afterwards.
     pub fn stop(&self, stall: Duration) {
         // Leaves the buffers in place for the monitor, since one may have faulted.
         let buffers: Vec<_> = self.0.lock().all().cloned().collect();

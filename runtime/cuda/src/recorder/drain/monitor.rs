@@ -1,9 +1,9 @@
-//! The thread that reads the times of ended launches and looks for faults in silent streams.
+//! The thread that reads the times of finished launches and looks for faults in silent streams.
 //!
 //! Only this thread may block inside CUDA, so that the consumers never do.
 
 use super::queue::Ticket;
-use super::signals::{self, ASKED_FOR_REST, MONITORED, OPEN_LAUNCHES, PROGRESS, wait_while};
+use super::signals::{self, MONITORED, OPEN_LAUNCHES, PROGRESS, REST_REQUESTED, wait_while};
 use crate::cuda::device::set_device;
 use crate::cuda::graph::relax_capture;
 use crate::cuda::{Event, Status};
@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
 
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time without progress after which a kernel is reported by default.
 const WATCHDOG: Duration = Duration::from_secs(30);
 
 /// A launch whose end the monitor handles.
 pub enum Item {
-    /// A traced launch that is completely written, except for its time.
+    /// A traced launch that has been completely written, except for its time.
     Traced(Arc<Ticket>, Ending),
     Queued(Queued),
     Opaque(OpaqueRunning),
@@ -67,8 +67,8 @@ impl Monitor {
         let spawned = std::thread::Builder::new()
             .name("superstep-monitor".to_owned())
             .spawn(move || {
-                // Otherwise, the thread would create a context on device 0. If this fails, the thread's next call reports
-                // it.
+                // Otherwise, the thread would create a context on device 0. If this fails, the thread's next call
+                // reports it.
                 let _ = set_device(ordinal);
                 // This thread's calls must not invalidate a capture that the program has in progress.
                 relax_capture();
@@ -121,9 +121,9 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, items: &Receiver<Item>) {
-        let mut looked = Instant::now();
+        let mut last_poll = Instant::now();
         loop {
-            match items.recv_timeout(LOOK_EVERY) {
+            match items.recv_timeout(POLL_INTERVAL) {
                 Ok(item) => {
                     match item {
                         Item::Traced(ticket, ending) => self.traced(&ticket, ending),
@@ -137,14 +137,14 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if ASKED_FOR_REST.load(Ordering::Acquire) {
+            if REST_REQUESTED.load(Ordering::Acquire) {
                 runtime().write_rest();
-                ASKED_FOR_REST.store(false, Ordering::Release);
+                REST_REQUESTED.store(false, Ordering::Release);
             }
-            if looked.elapsed() >= LOOK_EVERY {
+            if last_poll.elapsed() >= POLL_INTERVAL {
                 self.look_for_faults();
                 self.look_for_silence();
-                looked = Instant::now();
+                last_poll = Instant::now();
             }
         }
     }
@@ -213,7 +213,7 @@ impl Worker {
     fn look_for_faults(&self) {
         for queue in runtime().tracing.buffers.queues() {
             let ticket = queue.peek().filter(|ticket| ticket.is_submitted());
-            let Some(event) = ticket.and_then(|ticket| ticket.ask) else {
+            let Some(event) = ticket.and_then(|ticket| ticket.fault_event) else {
                 continue;
             };
             let status = event.query();
@@ -223,7 +223,7 @@ impl Worker {
         }
     }
 
-    /// Warns about streams that have made no progress for the watchdog's time.
+    /// Warns about streams that have made no progress for the watchdog's timeout.
     fn look_for_silence(&mut self) {
         let Some(patience) = self.watchdog else {
             return;

@@ -1,7 +1,7 @@
 //! The traced launches of a stream, in order, each with its phase.
 //!
-//! Used by the launching thread, the stream (through host functions or the device's count of launches), the consumers, and the monitor,
-//! which looks for faults. None of them holds the lock while it calls CUDA or writes a file.
+//! Used by the launching thread, the stream (through host functions or the device's count of launches), the consumers,
+//! and the monitor, which looks for faults. None of them holds the lock while calling CUDA or writing a file.
 
 use super::signals::{OPEN_LAUNCHES, PROGRESS, wait_while};
 use crate::cuda::Event;
@@ -31,7 +31,7 @@ pub struct Ticket {
     /// Events before and after the kernel.
     pub events: [Option<Event>; 2],
     /// Queried for device errors. Recorded when the whole launch is in the stream. Launches of a CUDA graph share it.
-    pub ask: Option<Event>,
+    pub fault_event: Option<Event>,
     /// Number among all launches of the queue, from 0.
     pub serial: u64,
     phase: AtomicU8,
@@ -59,7 +59,7 @@ impl Ticket {
         self.failure.get().cloned()
     }
 
-    /// Marks a launch that CUDA refused. Nothing runs, and the program gets the error.
+    /// Marks a launch that CUDA rejected. Nothing runs, and the program gets the error.
     pub fn refuse(&self, reason: String) {
         self.refused.store(true, Ordering::Release);
         self.fail(reason);
@@ -69,7 +69,7 @@ impl Ticket {
         self.refused.load(Ordering::Acquire)
     }
 
-    /// Notes why the launch failed; keeps the first reason.
+    /// Records why the launch failed, unless a reason has already been recorded.
     pub fn fail(&self, reason: String) {
         let _ = self.failure.set(reason);
     }
@@ -112,13 +112,13 @@ impl Queue {
         &self,
         active: ActiveLaunch,
         events: [Option<Event>; 2],
-        ask: Option<Event>,
+        fault_event: Option<Event>,
     ) -> Arc<Ticket> {
         let mut state = self.state.lock();
         let ticket = Arc::new(Ticket {
             active,
             events,
-            ask,
+            fault_event,
             serial: state.next_serial,
             phase: AtomicU8::new(Phase::Queued as u8),
             submitted: AtomicBool::new(false),
@@ -136,12 +136,12 @@ impl Queue {
         ticket
     }
 
-    /// Returns at most `most` launches, starting with number `serial`.
-    pub fn from(&self, serial: u64, most: usize) -> Vec<Arc<Ticket>> {
+    /// Returns at most `limit` launches, starting with number `serial`.
+    pub fn from(&self, serial: u64, limit: usize) -> Vec<Arc<Ticket>> {
         let state = self.state.lock();
         let first = state.launches.front().map_or(serial, |first| first.serial);
         let skipped = serial.saturating_sub(first) as usize;
-        let launches = state.launches.iter().skip(skipped).take(most);
+        let launches = state.launches.iter().skip(skipped).take(limit);
         launches.cloned().collect()
     }
 
@@ -163,7 +163,7 @@ impl Queue {
 
     fn advance(&self, ticket: &Ticket, phase: Phase) {
         let state = self.state.lock();
-        // A faulted launch stays faulted, whatever the stream does afterwards.
+        // A faulted launch stays faulted, regardless of what the stream does afterwards.
         if ticket.phase() != Phase::Faulted {
             ticket.phase.store(phase as u8, Ordering::Release);
         }
@@ -180,21 +180,21 @@ impl Queue {
         self.advance(ticket, Phase::Running);
     }
 
-    /// Records the kernel's end and waits until all of its records are taken.
+    /// Records the kernel's end and waits until all of the kernel's records have been taken.
     pub fn finished(&self, ticket: &Ticket) {
         self.advance(ticket, Phase::Finished);
-        let is_it = |other: &Arc<Ticket>| std::ptr::eq(other.as_ref(), ticket);
-        let waiting = |state: &mut State| state.launches.iter().any(is_it);
+        let is_same = |other: &Arc<Ticket>| std::ptr::eq(other.as_ref(), ticket);
+        let waiting = |state: &mut State| state.launches.iter().any(is_same);
         self.changed.wait_while(&mut self.state.lock(), waiting);
     }
 
-    /// Removes a launch of which no part is in the stream. Must not be used for launches whose ends the device counts.
+    /// Removes a launch that has no part in the stream. Must not be used for launches whose ends the device counts.
     pub fn cancel(&self, ticket: &Ticket) {
         let mut state = self.state.lock();
-        let before = state.launches.len();
+        let old_count = state.launches.len();
         let is_other = |other: &Arc<Ticket>| !std::ptr::eq(other.as_ref(), ticket);
         state.launches.retain(is_other);
-        self.done(before - state.launches.len());
+        self.done(old_count - state.launches.len());
         drop(state);
         self.changed.notify_all();
     }
@@ -261,7 +261,7 @@ impl Queue {
         }
     }
 
-    /// Notes progress of the stream.
+    /// Records progress of the stream.
     pub fn moved(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
         PROGRESS.fetch_add(1, Ordering::Relaxed);

@@ -1,16 +1,16 @@
 //! Writes the data that kernels have sent to the host when a program ends without running its exit handlers.
 //!
-//! Nothing in a stream waits for the workers, so they may lag behind when the program calls `_exit`, or `abort` right after
-//! a synchronisation. For signals with their default action, our handler waits for the workers and then raises the signal
-//! again. `interpose::ends` waits before the process ends or replaces itself. Both may run in a signal handler of the
-//! program.
+//! Nothing in a stream waits for the workers, so they may lag behind when the program calls `_exit`, or `abort` right
+//! after a synchronisation. For signals with their default action, our handler waits for the workers and then raises
+//! the signal again. `interpose::ends` waits before the process ends or replaces itself. Both may run in a signal
+//! handler of the program.
 
 use crate::recorder::runtime::STALL;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Number of launches that are not completely written. A traced one counts twice, for its records and for its end.
+/// Number of launches that are not completely written. A traced launch counts twice, for its records and for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
 /// A number that changes with the progress of a stream or the monitor.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
@@ -20,10 +20,10 @@ pub static MONITORED: AtomicI32 = AtomicI32::new(0);
 /// Whether the monitor still has something to write when all launches are written.
 pub static HAS_REST: AtomicBool = AtomicBool::new(false);
 /// Set to request that the monitor write the rest.
-pub static ASKED_FOR_REST: AtomicBool = AtomicBool::new(false);
+pub static REST_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// Time without progress after which a dying program no longer waits for open launches.
-const STALL_OF_DYING: Duration = Duration::from_millis(500);
+const DYING_STALL: Duration = Duration::from_millis(500);
 
 const SIGNALS: [c_int; 7] = [
     libc::SIGABRT,
@@ -35,8 +35,8 @@ const SIGNALS: [c_int; 7] = [
     libc::SIGINT,
 ];
 
-/// Waits until all launches are written, or until there is no progress for `stall`. Async-signal-safe: only uses atomics, the clock
-/// and sleeps.
+/// Waits until all launches are written, or until there is no progress for `stall`. Async-signal-safe: uses only
+/// atomics, the clock and sleeps.
 pub fn wait(stall: Duration) {
     // SAFETY: getpid takes no arguments and always succeeds.
     if MONITORED.load(Ordering::Acquire) != unsafe { libc::getpid() } {
@@ -47,9 +47,9 @@ pub fn wait(stall: Duration) {
     if !wait_while(is_open, progress, stall) || !HAS_REST.load(Ordering::Acquire) {
         return;
     }
-    ASKED_FOR_REST.store(true, Ordering::Release);
-    let is_asked = || ASKED_FOR_REST.load(Ordering::Acquire);
-    wait_while(is_asked, progress, stall);
+    REST_REQUESTED.store(true, Ordering::Release);
+    let is_pending = || REST_REQUESTED.load(Ordering::Acquire);
+    wait_while(is_pending, progress, stall);
 }
 
 /// Waits while `is_open`. Returns `false` if `progress` has returned the same number for `stall`.
@@ -76,8 +76,8 @@ extern "C" fn wait_before_quick_exit() {
 }
 
 extern "C" fn wait_and_die(signal: c_int) {
-    wait(STALL_OF_DYING);
-    // SAFETY: the default action is in place again (SA_RESETHAND), and happens when this function returns.
+    wait(DYING_STALL);
+    // SAFETY: the default action has been restored (SA_RESETHAND), and takes effect when this function returns.
     unsafe { libc::raise(signal) };
 }
 
@@ -89,8 +89,8 @@ pub fn install() {
         // SAFETY: the structure is plain data for which zeroes are valid.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         // SAFETY: this only reads the current action.
-        let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
-        if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
+        let result = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+        if result != 0 || action.sa_sigaction != libc::SIG_DFL {
             continue;
         }
         action.sa_sigaction = wait_and_die as *const () as libc::sighandler_t;
@@ -100,7 +100,8 @@ pub fn install() {
     }
 }
 
-/// Blocks signals in the calling thread, which is one of ours: a handler that waits for it must not run there.
+/// Blocks signals in the calling thread, which belongs to this library; a handler that waits for the thread must not
+/// run in it.
 pub fn block() {
     // SAFETY: the set is filled before it is used.
     unsafe {

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 pub struct Slots {
     bytes: usize,
-    most: usize,
+    max_slots: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
     free: VecDeque<(usize, Pinned)>,
-    made: usize,
+    count: usize,
 }
 
 /// A slot that nothing else uses, until it is dropped.
@@ -26,14 +26,15 @@ pub struct Slot {
 }
 
 impl Slots {
-    /// Prepares at most `most` slots of `bytes` bytes; allocates `ready` of them at once, and others when they are needed.
-    pub fn new(bytes: usize, most: usize, ready: usize) -> Result<Arc<Self>, CudaError> {
+    /// Prepares at most `max_slots` slots of `bytes` bytes; allocates `ready` of them immediately, and the others on
+    /// demand.
+    pub fn new(bytes: usize, max_slots: usize, ready: usize) -> Result<Arc<Self>, CudaError> {
         let free = (0..ready).map(|number| Ok((number, Pinned::new(bytes)?)));
         let free = free.collect::<Result<_, CudaError>>()?;
         Ok(Arc::new(Slots {
             bytes,
-            most,
-            state: Mutex::new(State { free, made: ready }),
+            max_slots,
+            state: Mutex::new(State { free, count: ready }),
             changed: Condvar::new(),
         }))
     }
@@ -44,9 +45,9 @@ impl Slots {
             if let Some(free) = state.free.pop_front() {
                 break free;
             }
-            if state.made < self.most {
-                let number = state.made;
-                state.made += 1;
+            if state.count < self.max_slots {
+                let number = state.count;
+                state.count += 1;
                 drop(state);
                 break (number, Pinned::new(self.bytes)?);
             }

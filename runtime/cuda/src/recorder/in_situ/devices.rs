@@ -1,6 +1,6 @@
-//! Support for multiple devices. Each has the shadow of the memory that was allocated while it was current. Kernels on other
-//! devices do not see that shadow: their loads from such memory count as unknown, and after they have stored there, the
-//! shadow is discarded.
+//! Support for multiple devices. Each device has a shadow of the memory that was allocated while it was current.
+//! Kernels on other devices do not see that shadow: their loads from this memory count as unknown, and after they have
+//! stored to it, the shadow is discarded.
 
 use super::layout::UNKNOWN;
 use super::{InSitu, OnDevice, Order};
@@ -14,35 +14,32 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl InSitu {
-    pub(super) fn others(&self, than: c_int) -> Vec<Arc<OnDevice>> {
+    pub(super) fn others(&self, ordinal: c_int) -> Vec<Arc<OnDevice>> {
         let devices = self.devices.lock();
-        let others = devices.values().filter(|device| device.ordinal != than);
+        let others = devices.values().filter(|device| device.ordinal != ordinal);
         others.cloned().collect()
     }
 
     /// Before a launch, discards the shadows of devices to whose memory kernels on other devices may have stored.
-    pub(super) fn look_at_others(
-        &self,
-        device: &OnDevice,
-        order: &Order,
-    ) -> Result<(), RecordError> {
+    pub(super) fn check_others(&self, device: &OnDevice, order: &Order) -> Result<(), RecordError> {
         if order.launched_on.is_none_or(|last| last == device.ordinal) {
             return Ok(());
         }
         let have_ended = monitor().wait(STALL);
         for other in self.others(device.ordinal) {
             if other.stored_elsewhere.swap(false, Ordering::AcqRel) || !have_ended {
-                self.forget_others(other.ordinal, have_ended)?;
+                self.discard_others(other.ordinal, have_ended)?;
             }
         }
         if device.stored_elsewhere.swap(false, Ordering::AcqRel) {
-            self.forget_others(device.ordinal, have_ended)?;
+            self.discard_others(device.ordinal, have_ended)?;
         }
         Ok(())
     }
 
-    /// Discards the shadow memory of all devices but `stored`, whose kernels may have stored to their memory.
-    fn forget_others(&self, stored: c_int, have_ended: bool) -> Result<(), RecordError> {
+    /// Discards the shadow memory of all devices except `stored`, whose kernels may have stored to the other devices'
+    /// memory.
+    fn discard_others(&self, stored: c_int, have_ended: bool) -> Result<(), RecordError> {
         for device in self.others(stored) {
             if with_device(device.ordinal, || device.give_up_all(have_ended))? {
                 session().warning(format!(
@@ -64,7 +61,7 @@ impl InSitu {
             order.event = None;
         }
         if device.stored_elsewhere.load(Ordering::Acquire)
-            && let Err(error) = self.forget_others(ordinal, true)
+            && let Err(error) = self.discard_others(ordinal, true)
         {
             session().fault(error);
         }

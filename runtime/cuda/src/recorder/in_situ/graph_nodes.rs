@@ -50,16 +50,16 @@ fn name_of(node: GraphNode) -> Option<String> {
     }
 }
 
-/// Removes and returns the first kernel with the same name, since most handles in child graphs and clones are unknown. Kernels of a buffer
-/// stay in order.
+/// Removes and returns the first kernel with the same name, since most handles in child graphs and clones are unknown.
+/// Kernels that share a buffer stay in order.
 pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
     let name = name_of(node).unwrap_or_default();
-    let mut before = HashSet::new();
-    let is_match = |it: &Arc<Node>| {
-        let is_first = it
+    let mut buffers = HashSet::new();
+    let is_match = |node: &Arc<Node>| {
+        let is_first = node
             .buffer()
-            .is_none_or(|buffer| before.insert(Arc::as_ptr(buffer)));
-        is_first && it.kernel.name == name
+            .is_none_or(|buffer| buffers.insert(Arc::as_ptr(buffer)));
+        is_first && node.kernel.name == name
     };
     let place = known.iter().position(is_match)?;
     Some(known.remove(place))

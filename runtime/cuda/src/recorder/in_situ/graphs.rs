@@ -1,19 +1,20 @@
-//! CUDA graphs in situ: the nodes of an instance run one after another, each by a separate call.
+//! CUDA graphs in situ: the nodes of an instance run in sequence, each through a separate call.
 //!
-//! Every launch of a kernel needs its own number, and copies and fills must change shadow memory when they happen. So the
-//! program's instance is never launched. Instead, its [`Plan`] has a graph instance for each node, in an order that the
-//! edges allow. Changes to the program's instance also change the plan.
+//! Every launch of a kernel needs its own number, and copies and fills must change shadow memory when they happen.
+//! Therefore, the program's instance is never launched. Instead, its [`Plan`] has a graph instance for each node, in an
+//! order that the edges allow. Changes to the program's instance also change the plan.
 //!
-//! A trace launches the program's instance, and the plan only tells which copies and fills occur between the kernels.
+//! A trace launches the program's instance, and the plan only indicates which copies and fills occur between the
+//! kernels.
 
 use super::InSitu;
 use super::graph_nodes::{stub_of, take_by_name};
-use crate::cuda::graph::{LoneNode, NodeKind, with_relaxed_capture};
+use crate::cuda::graph::{NodeKind, SingleNode, with_relaxed_capture};
 use crate::cuda::{
     CudaError, Event, Graph, GraphExec, GraphNode, Status, StreamArgument, Stub, cuda,
 };
 use crate::model::graphs::Node;
-use crate::recorder::host_access::{note_driver_3d, note_fill_node};
+use crate::recorder::host_access::{record_driver_3d, record_fill_node};
 use crate::recorder::launch::{Call, Form};
 use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
@@ -26,11 +27,12 @@ use superstep_runtime_core::{BadEdge, NodeGraph};
 use superstep_trace::{Gap, Probe};
 use thiserror::Error;
 
-/// The trailing arguments of kernels in the program's own graph, which never runs. A kernel would fault with them.
+/// The trailing arguments of kernels in the program's own graph, which never runs. With these arguments, a kernel would
+/// fault.
 pub const NOT_YET: [u64; 2] = [0; 2];
 
 #[derive(Debug, Error)]
-pub enum Unfit {
+pub enum PlanError {
     #[error(
         "it has an unsupported node of kind {}; leave the node out of the graph, or trace the program",
         kind_name(*.0)
@@ -60,8 +62,8 @@ fn kind_name(NodeKind(kind): NodeKind) -> String {
     name.to_owned()
 }
 
-type Made = Result<Plan, Unfit>;
-pub type Plans = Mutex<HashMap<GraphExec, Arc<Mutex<Made>>>>;
+type PlanResult = Result<Plan, PlanError>;
+pub type Plans = Mutex<HashMap<GraphExec, Arc<Mutex<PlanResult>>>>;
 
 #[derive(Default)]
 pub struct Plan {
@@ -79,11 +81,11 @@ struct Step {
 
 enum NodeWork {
     Kernel {
-        node: LoneNode,
+        node: SingleNode,
         stub: Stub,
     },
-    Copy(LoneNode),
-    Fill(LoneNode),
+    Copy(SingleNode),
+    Fill(SingleNode),
     Host(HostCall),
     Record(Event),
     Wait(Event),
@@ -100,15 +102,15 @@ struct HostCall(cudaHostNodeParams);
 unsafe impl Send for HostCall {}
 
 impl Plan {
-    /// Creates the plan for an instance of `graph`, to which the program added the kernels `known` through the runtime's
-    /// functions.
-    fn new(in_situ: bool, graph: Graph, mut known: Vec<Arc<Node>>) -> Made {
+    /// Creates the plan for an instance of `graph`, to which the program added the kernels `known` through the
+    /// runtime's functions.
+    fn new(in_situ: bool, graph: Graph, mut known: Vec<Arc<Node>>) -> PlanResult {
         let mut plan = Plan::default();
         plan.add_all(in_situ, graph, &mut known)?;
         if in_situ || known.is_empty() {
             Ok(plan)
         } else {
-            Err(Unfit::Unknown)
+            Err(PlanError::Unknown)
         }
     }
 
@@ -118,35 +120,35 @@ impl Plan {
         in_situ: bool,
         graph: Graph,
         known: &mut Vec<Arc<Node>>,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), PlanError> {
         let nodes = graph.nodes()?;
-        let form = NodeGraph::new(nodes, graph.edges()?);
-        let order = form.in_order().map_err(|BadEdge| Unfit::Edges)?;
+        let structure = NodeGraph::new(nodes, graph.edges()?);
+        let order = structure.in_order().map_err(|BadEdge| PlanError::Edges)?;
         let numbered = order.iter().enumerate().map(|(place, &node)| (node, place));
         let place: HashMap<GraphNode, usize> = numbered.collect();
-        let mut befores: HashMap<GraphNode, Vec<usize>> = HashMap::new();
-        for (from, to) in form.edges() {
-            befores.entry(*to).or_default().push(place[from]);
+        let mut dependencies: HashMap<GraphNode, Vec<usize>> = HashMap::new();
+        for (from, to) in structure.edges() {
+            dependencies.entry(*to).or_default().push(place[from]);
         }
         let mut by_handle = HashMap::new();
-        for &node in form.nodes().iter().filter(|_| !in_situ) {
-            if let Some(of_node) = runtime().graphs.node(node)
-                && let Some(place) = known.iter().position(|it| Arc::ptr_eq(it, &of_node.node))
+        for &node in structure.nodes().iter().filter(|_| !in_situ) {
+            if let Some(added) = runtime().graphs.node(node)
+                && let Some(place) = known.iter().position(|it| Arc::ptr_eq(it, &added.node))
             {
                 by_handle.insert(node, known.remove(place));
             }
         }
         for &node in &order {
             let kind = node.kind()?;
-            let mut before = befores.remove(&node).unwrap_or_default();
-            before.sort_unstable();
-            self.shape.push((kind, before));
+            let mut dependencies = dependencies.remove(&node).unwrap_or_default();
+            dependencies.sort_unstable();
+            self.shape.push((kind, dependencies));
             let work = match kind {
                 NodeKind::KERNEL if in_situ => {
                     let parameters = node.kernel()?;
                     NodeWork::Kernel {
                         stub: stub_of(node, &parameters, known),
-                        node: LoneNode::kernel(node, &parameters)?,
+                        node: SingleNode::kernel(node, &parameters)?,
                     }
                 }
                 NodeKind::KERNEL => {
@@ -154,8 +156,8 @@ impl Plan {
                     let kernel = by_handle.remove(&node).or_else(by_name);
                     kernel.map_or(NodeWork::Untraced, NodeWork::Traced)
                 }
-                NodeKind::COPY => NodeWork::Copy(LoneNode::copy(in_situ, &node.copy()?)?),
-                NodeKind::FILL => NodeWork::Fill(LoneNode::fill(in_situ, &node.fill()?)?),
+                NodeKind::COPY => NodeWork::Copy(SingleNode::copy(in_situ, &node.copy()?)?),
+                NodeKind::FILL => NodeWork::Fill(SingleNode::fill(in_situ, &node.fill()?)?),
                 NodeKind::GRAPH => {
                     self.add_all(in_situ, node.child()?, known)?;
                     continue;
@@ -165,7 +167,7 @@ impl Plan {
                 NodeKind::EMPTY => continue,
                 NodeKind::RECORD => NodeWork::Record(node.recorded_event()?),
                 NodeKind::WAIT => NodeWork::Wait(node.awaited_event()?),
-                other => return Err(Unfit::Node(other)),
+                other => return Err(PlanError::Node(other)),
             };
             self.steps.push(Step {
                 handles: vec![node],
@@ -176,40 +178,40 @@ impl Plan {
         Ok(())
     }
 
-    fn step(&mut self, node: GraphNode) -> Result<&mut Step, Unfit> {
-        let of_node = |step: &&mut Step| step.handles.contains(&node);
-        (self.steps.iter_mut().find(of_node)).ok_or(Unfit::Unknown)
+    fn step(&mut self, node: GraphNode) -> Result<&mut Step, PlanError> {
+        let has_node = |step: &&mut Step| step.handles.contains(&node);
+        (self.steps.iter_mut().find(has_node)).ok_or(PlanError::Unknown)
     }
 
     /// Adds the earlier handles of nodes, which the program may continue to use after an update.
-    fn known_as(&mut self, before: Plan) {
-        if before.shape != self.shape {
+    fn add_earlier_handles(&mut self, earlier: Plan) {
+        if earlier.shape != self.shape {
             return;
         }
-        for (step, before) in self.steps.iter_mut().zip(before.steps) {
-            step.is_enabled = before.is_enabled;
-            step.handles.extend(before.handles);
+        for (step, earlier) in self.steps.iter_mut().zip(earlier.steps) {
+            step.is_enabled = earlier.is_enabled;
+            step.handles.extend(earlier.handles);
         }
     }
 
     fn has_memory_nodes(&self) -> bool {
-        let is_one = |step: &Step| matches!(step.work, NodeWork::Copy(_) | NodeWork::Fill(_));
-        self.steps.iter().any(is_one)
+        let is_memory = |step: &Step| matches!(step.work, NodeWork::Copy(_) | NodeWork::Fill(_));
+        self.steps.iter().any(is_memory)
     }
 
     /// Records a launch of the program's instance. Calls `announce` for its kernels, including disabled ones.
-    fn note(&self, into: StreamArgument, mut announce: impl FnMut(&Arc<Node>)) {
+    fn record(&self, into: StreamArgument, mut announce: impl FnMut(&Arc<Node>)) {
         for step in &self.steps {
             let read = match &step.work {
                 NodeWork::Traced(node) => {
                     announce(node);
                     continue;
                 }
-                NodeWork::Copy(lone) if step.is_enabled => {
-                    (lone.node.copy()).map(|copy| note_driver_3d(&copy, into))
+                NodeWork::Copy(single) if step.is_enabled => {
+                    (single.node.copy()).map(|copy| record_driver_3d(&copy, into))
                 }
-                NodeWork::Fill(lone) if step.is_enabled => {
-                    (lone.node.fill()).map(|fill| note_fill_node(&fill, into))
+                NodeWork::Fill(single) if step.is_enabled => {
+                    (single.node.fill()).map(|fill| record_fill_node(&fill, into))
                 }
                 _ => continue,
             };
@@ -235,19 +237,19 @@ impl NodeWork {
         let stream = into.stream();
         Ok(match self {
             NodeWork::Kernel { node, stub } => return run_kernel(node, *stub, into),
-            NodeWork::Copy(lone) => {
-                let copy = lone.node.copy()?;
-                let status = lone.launch(stream);
+            NodeWork::Copy(single) => {
+                let copy = single.node.copy()?;
+                let status = single.launch(stream);
                 if status.is_success() {
-                    note_driver_3d(&copy, into);
+                    record_driver_3d(&copy, into);
                 }
                 status
             }
-            NodeWork::Fill(lone) => {
-                let fill = lone.node.fill()?;
-                let status = lone.launch(stream);
+            NodeWork::Fill(single) => {
+                let fill = single.node.fill()?;
+                let status = single.launch(stream);
                 if status.is_success() {
-                    note_fill_node(&fill, into);
+                    record_fill_node(&fill, into);
                 }
                 status
             }
@@ -263,7 +265,7 @@ impl NodeWork {
 }
 
 /// Launches a kernel from a graph as if the program had launched it directly.
-fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Status, CudaError> {
+fn run_kernel(node: &SingleNode, stub: Stub, into: StreamArgument) -> Result<Status, CudaError> {
     let parameters = node.node.kernel()?;
     let launch = |arguments: *mut *mut c_void| {
         if arguments != parameters.kernelParams {
@@ -293,7 +295,7 @@ fn run_kernel(node: &LoneNode, stub: Stub, into: StreamArgument) -> Result<Statu
 }
 
 impl InSitu {
-    fn plan(&self, instance: GraphExec) -> Option<Arc<Mutex<Made>>> {
+    fn plan(&self, instance: GraphExec) -> Option<Arc<Mutex<PlanResult>>> {
         self.plans.lock().get(&instance).cloned()
     }
 
@@ -309,27 +311,27 @@ impl InSitu {
             return;
         }
         let known = runtime().graphs.of_graph(graph);
-        let mut made = with_relaxed_capture(|| Plan::new(in_situ, graph, known));
+        let mut new = with_relaxed_capture(|| Plan::new(in_situ, graph, known));
         if !in_situ {
-            if made.is_err() {
+            if new.is_err() {
                 session().gap(Gap::GraphMemoryNode);
             }
-            let is_noted = |step: &Step| !matches!(step.work, NodeWork::Untraced);
-            if !(made.as_ref()).is_ok_and(|plan| plan.steps.iter().any(is_noted)) {
+            let is_recorded = |step: &Step| !matches!(step.work, NodeWork::Untraced);
+            if !(new.as_ref()).is_ok_and(|plan| plan.steps.iter().any(is_recorded)) {
                 return self.instance_destroyed(instance);
             }
         }
         let mut plans = self.plans.lock();
         match plans.get(&instance) {
-            Some(old) => {
-                let mut old = old.lock();
-                std::mem::swap(&mut *old, &mut made);
-                if let (Ok(new), Ok(before)) = (&mut *old, made) {
-                    new.known_as(before);
+            Some(plan) => {
+                let mut plan = plan.lock();
+                std::mem::swap(&mut *plan, &mut new);
+                if let (Ok(plan), Ok(earlier)) = (&mut *plan, new) {
+                    plan.add_earlier_handles(earlier);
                 }
             }
             None => {
-                plans.insert(instance, Arc::new(Mutex::new(made)));
+                plans.insert(instance, Arc::new(Mutex::new(new)));
             }
         }
     }
@@ -338,8 +340,8 @@ impl InSitu {
         self.plans.lock().remove(&instance);
     }
 
-    /// Records a launch of an instance in a trace, and calls `announce` for its kernels. Without a plan, these are `known`, in
-    /// the order in which they were added.
+    /// Records a launch of an instance in a trace, and calls `announce` for its kernels. Without a plan, these are
+    /// `known`, in the order in which they were added.
     pub fn note_graph(
         &self,
         instance: GraphExec,
@@ -349,7 +351,7 @@ impl InSitu {
     ) {
         let plan = self.plan(instance);
         match plan.as_ref().map(|plan| plan.lock()).as_deref() {
-            Some(Ok(plan)) => plan.note(into, announce),
+            Some(Ok(plan)) => plan.record(into, announce),
             _ => known.iter().for_each(&mut announce),
         }
     }
@@ -361,12 +363,12 @@ impl InSitu {
         }
         let plan = self.plan(instance)?;
         let plan = plan.lock();
-        let unfit = match plan.as_ref().map(|plan| plan.run(into)) {
+        let reason = match plan.as_ref().map(|plan| plan.run(into)) {
             Ok(Ok(status)) => return Some(status),
             Ok(Err(error)) => error.to_string(),
-            Err(unfit) => unfit.to_string(),
+            Err(error) => error.to_string(),
         };
-        session().fault(format!("failed to launch a CUDA graph in situ: {unfit}"));
+        session().fault(format!("failed to launch a CUDA graph in situ: {reason}"));
         Some(Status::NOT_SUPPORTED)
     }
 
@@ -387,11 +389,11 @@ impl InSitu {
             // The launch reports the reason.
             Err(_) => return status,
         };
-        let Err(unfit) = changed else {
+        let Err(error) = changed else {
             return status;
         };
         if self.is_used() {
-            *plan = Err(unfit);
+            *plan = Err(error);
         } else if plan.as_ref().is_ok_and(Plan::has_memory_nodes) {
             session().gap(Gap::GraphMemoryNode);
         }
@@ -408,7 +410,7 @@ pub enum NodeChange<'a> {
 }
 
 impl Step {
-    fn change(&mut self, change: NodeChange<'_>) -> Result<(), Unfit> {
+    fn change(&mut self, change: NodeChange<'_>) -> Result<(), PlanError> {
         match (change, &mut self.work) {
             (NodeChange::Kernel(given), NodeWork::Kernel { node, stub }) => {
                 // SAFETY: the runtime has accepted the parameters for another node, and copies the arguments.
@@ -416,12 +418,12 @@ impl Step {
                 *stub = Stub::from_raw(given.func);
             }
             (NodeChange::Kernel(_), NodeWork::Traced(_) | NodeWork::Untraced) => {}
-            (NodeChange::Memory(set), NodeWork::Copy(lone) | NodeWork::Fill(lone)) => {
-                lone.set(set)?
+            (NodeChange::Memory(set), NodeWork::Copy(single) | NodeWork::Fill(single)) => {
+                single.set(set)?
             }
             (NodeChange::Host(given), work) => *work = NodeWork::Host(HostCall(given)),
             (NodeChange::Enabled(is_enabled), _) => self.is_enabled = is_enabled,
-            _ => return Err(Unfit::Unknown),
+            _ => return Err(PlanError::Unknown),
         }
         Ok(())
     }

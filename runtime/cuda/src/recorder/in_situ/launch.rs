@@ -1,7 +1,7 @@
 //! Launches whose accesses the device sums up.
 
 use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
-use super::{InSitu, NOT_YET, OFTEN, OnDevice, SLOT_BYTES, sums};
+use super::{DRAIN_INTERVAL, InSitu, NOT_YET, OnDevice, SLOT_BYTES, sums};
 use crate::cuda::memory::{self, device_memory};
 use crate::cuda::{CudaError, Status, Stream, cuda};
 use crate::model::graphs::NodeRecording;
@@ -22,9 +22,9 @@ impl Recorder for InSitu {
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
         let device = self.on_device()?;
         let ctas: u128 = call.grid.iter().map(|&n| u128::from(n)).product();
-        let most = CTA_MASK - 1;
-        if ctas > u128::from(most) {
-            return Err(RecordError::TooManyCtas { ctas, most });
+        let max = CTA_MASK - 1;
+        if ctas > u128::from(max) {
+            return Err(RecordError::TooManyCtas { ctas, max });
         }
         // Done before the launch, since it allocates shadow memory.
         runtime().note_variables(kernel);
@@ -34,7 +34,7 @@ impl Recorder for InSitu {
             order.wait()?;
             device.drain()?;
         }
-        self.look_at_others(&device, &order)?;
+        self.check_others(&device, &order)?;
         order.begin(device.ordinal, stream)?;
         order.launched_on = Some(device.ordinal);
         let active = call.begin(kernel);
@@ -73,7 +73,7 @@ impl OnDevice {
     /// Writes the sums of a launch, which have arrived in `slot`; returns the number of its accesses.
     fn write_sums(&self, slot: &Slot, active: &ActiveLaunch) -> u64 {
         let (first, words) = (slot.memory().at::<u64>(), SLOT_BYTES / size_of::<u64>());
-        // SAFETY: the memory holds the sums, and the copy into it has ended.
+        // SAFETY: the memory contains the sums, and the copy into it has ended.
         let words = unsafe { std::slice::from_raw_parts(first, words) };
         let mut found = sums::of_launch(&active.launch, words);
         if self.shared.lock().shadow.has_forgotten {
@@ -107,7 +107,7 @@ impl OnDevice {
     fn is_to_be_drained(&self) -> bool {
         let rows = self.rows.load(Ordering::Relaxed);
         let is_nearly_full = rows > self.shared.lock().context.transfer_mask / 2;
-        is_nearly_full || rows > 0 && self.drained.lock().elapsed() >= OFTEN
+        is_nearly_full || rows > 0 && self.drained.lock().elapsed() >= DRAIN_INTERVAL
     }
 
     /// Adds the kernel of launch `number` to the device's list.
@@ -115,7 +115,7 @@ impl OnDevice {
         let mut shared = self.shared.lock();
         if number / KNOWN_LAUNCHES != shared.known_since / KNOWN_LAUNCHES {
             shared.known_since = number;
-            // SAFETY: the memory holds `KNOWN_BYTES` bytes and is never freed.
+            // SAFETY: the memory is `KNOWN_BYTES` bytes long and is never freed.
             let cleared = unsafe { memory::fill(shared.context.known, 0, KNOWN_BYTES, stream) };
             cleared.check("clear the cache of known words")?;
         }
@@ -123,18 +123,17 @@ impl OnDevice {
         let id = *shared.kernels.entry(kernel.to_owned()).or_insert(next);
         let number = number as usize;
         if number >= shared.launches {
-            let before = shared.launches;
-            let launches = (2 * before).max(number + 1).next_power_of_two();
+            let old = shared.launches;
+            let launches = (2 * old).max(number + 1).next_power_of_two();
             let memory = device_memory(4 * launches, "list of launches")?;
             let kind = cudaMemcpyKind::cudaMemcpyDeviceToDevice;
             let (to, from) = (
                 memory as *mut c_void,
                 shared.context.kernels as *const c_void,
             );
-            // SAFETY: both lists are at least as long as the copy; the old one is not freed, since kernels may still read
-            // it.
-            let copied =
-                unsafe { cuda!(cudaMemcpyAsync(to, from, 4 * before, kind, stream.raw())) };
+            // SAFETY: both lists are at least as long as the copy; the old one is not freed, since kernels may still
+            // read it.
+            let copied = unsafe { cuda!(cudaMemcpyAsync(to, from, 4 * old, kind, stream.raw())) };
             copied.check("copy the list of launches")?;
             shared.context.kernels = memory;
             shared.launches = launches;
@@ -150,10 +149,10 @@ impl OnDevice {
     fn fetch(self: Arc<Self>, slot: Slot, stream: Stream) -> Result<Results, RecordError> {
         let from = self.shared.lock().context.sums + (slot.number * SLOT_BYTES) as u64;
         let to = slot.memory().at();
-        // SAFETY: both sides hold `SLOT_BYTES` bytes and belong to this launch until the slot is dropped.
+        // SAFETY: both sides are `SLOT_BYTES` bytes long and belong to this launch until the slot is dropped.
         let copied = unsafe { memory::copy_to_host(to, from, SLOT_BYTES, stream) };
         copied.check("copy the sums of a launch")?;
-        // SAFETY: the sums take `SLOT_BYTES` bytes and belong to this launch until the slot is dropped.
+        // SAFETY: the sums are `SLOT_BYTES` bytes long and belong to this launch until the slot is dropped.
         let cleared = unsafe { memory::fill(from, 0, SLOT_BYTES, stream) };
         cleared.check("clear the sums of a launch")?;
         let done = (runtime().events.take()).ok_or(RecordError::NoEventForResults)?;

@@ -1,7 +1,7 @@
-//! The `in-situ` protocol: the device sums up accesses (`device/probe_trace_in-situ.cu`), using shadow memory that the host
-//! updates.
+//! The `in-situ` protocol: the device sums up accesses (`device/probe_trace_in-situ.cu`), using shadow memory that the
+//! host updates.
 //!
-//! Launches and the host's writes run one after the other in the order of the host's calls, whatever their streams.
+//! Launches and the host's writes run in sequence, in the order of the host's calls, regardless of their streams.
 
 mod devices;
 mod graph_nodes;
@@ -40,9 +40,9 @@ use superstep_trace::AllocationKind;
 const LAUNCHES: usize = 1 << 16;
 /// Number of rows that are read, or sorted and written, at a time. Larger batches compress better.
 const PARTS: usize = 1 << 20;
-/// How often transfers are written, so that a killed program does not lose all of them. Copying the table takes a fraction
-/// of a second.
-const OFTEN: Duration = Duration::from_secs(10);
+/// Interval at which transfers are written, so that a killed program does not lose all of them. Copying the table takes
+/// a fraction of a second.
+const DRAIN_INTERVAL: Duration = Duration::from_secs(10);
 const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 
 #[derive(Default)]
@@ -94,7 +94,7 @@ impl InSitu {
         self.used.store(true, Ordering::Release);
     }
 
-    /// Returns whether the run uses the protocol. A counting run does not, whatever protocol its program was built for.
+    /// Returns whether the run uses the protocol. A counting run does not, regardless of the protocol of its program.
     pub fn is_used(&self) -> bool {
         self.used.load(Ordering::Acquire)
     }
@@ -102,13 +102,13 @@ impl InSitu {
     fn on_device(&self) -> Result<Arc<OnDevice>, RecordError> {
         let mut devices = self.devices.lock();
         let device = current_device();
-        if let Some(known) = devices.get(&device) {
-            return Ok(known.clone());
+        if let Some(existing) = devices.get(&device) {
+            return Ok(existing.clone());
         }
-        let made = Arc::new(OnDevice::new(device, self.order.clone())?);
-        devices.insert(device, made.clone());
+        let new = Arc::new(OnDevice::new(device, self.order.clone())?);
+        devices.insert(device, new.clone());
         signals::HAS_REST.store(true, Ordering::Release);
-        Ok(made)
+        Ok(new)
     }
 
     pub fn allocated(&self, address: u64, bytes: u64, kind: &AllocationKind) {
@@ -123,10 +123,10 @@ impl InSitu {
             | AllocationKind::Imported
             | AllocationKind::Symbol { .. } => INPUT,
         };
-        let done = self
+        let result = self
             .on_device()
             .and_then(|device| device.allocated(address, bytes, pattern));
-        if let Err(error) = done {
+        if let Err(error) = result {
             session().warning(format!(
                 "{error}; any data that kernels load from the {bytes} bytes at {address:#x} counts as unknown"
             ));
@@ -139,12 +139,12 @@ impl InSitu {
         }
     }
 
-    /// Records that the host has written this range, or will in stream order.
+    /// Records that the host has written this range, or will write it in stream order.
     pub fn host_wrote(&self, address: u64, bytes: u64, into: StreamArgument) {
         self.fill(&[(address, bytes)], INPUT, into);
     }
 
-    /// Records that code that is not recorded may write to these ranges or, without a list, to all memory.
+    /// Records that unrecorded code may write to these ranges or, without a list, to all memory.
     pub fn may_have_written(&self, ranges: Option<&[(u64, u64)]>, into: StreamArgument) {
         match ranges {
             Some(ranges) => self.fill(ranges, UNKNOWN, into),
@@ -246,7 +246,7 @@ impl OnDevice {
 }
 
 impl Order {
-    /// Makes later work in `stream` wait for the last work of any stream.
+    /// Makes later work in `stream` wait for the last work in any stream.
     fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
         match self.event {
             Some(event) if (self.device, self.stream) != (device, Some(stream)) => {

@@ -21,11 +21,11 @@ impl InSitu {
         let Some(device) = self.devices.lock().get(&current_device()).cloned() else {
             return false;
         };
-        let given = match device.give_back_idle() {
-            Ok(false) => device.give_up_a_piece(bytes),
-            given => given,
+        let freed = match device.free_idle() {
+            Ok(false) => device.free_largest(bytes),
+            freed => freed,
         };
-        given.unwrap_or_else(|error| {
+        freed.unwrap_or_else(|error| {
             session().warning(format!("failed to free shadow memory: {error}"));
             false
         })
@@ -41,13 +41,13 @@ impl OnDevice {
     ) -> Result<(), RecordError> {
         self.shared.lock().shadow.live.insert(address, bytes);
         let covered = match self.cover(address, bytes) {
-            Err(_) if matches!(self.give_back_idle(), Ok(true)) => self.cover(address, bytes),
+            Err(_) if matches!(self.free_idle(), Ok(true)) => self.cover(address, bytes),
             covered => covered,
         };
-        // Fills the covered part. No other thread may free the pieces during that time.
+        // Fills the covered part. The lock keeps other threads from freeing the pieces in the meantime.
         let shared = self.shared.lock();
         // The rest of an allocation's last word belongs to no other allocation.
-        fill_alone(&shared.shadow.fills(address, bytes, pattern, pattern))?;
+        fill_and_wait(&shared.shadow.fills(address, bytes, pattern, pattern))?;
         covered
     }
 
@@ -57,7 +57,7 @@ impl OnDevice {
         let covered = shared.shadow.cover(address, bytes, &mut new);
         if !new.is_empty() {
             let fills: Vec<_> = new.into_iter().map(|piece| (piece, UNKNOWN)).collect();
-            fill_alone(&fills)?;
+            fill_and_wait(&fills)?;
             self.publish(shared)?;
         }
         covered
@@ -65,8 +65,8 @@ impl OnDevice {
 
     fn publish(&self, shared: &mut super::Shared) -> Result<(), RecordError> {
         let table = shared.shadow.table()?;
-        // The old table is not freed, since running kernels may still read it. SAFETY: the places are plain data consisting
-        // of whole words.
+        // The old table is not freed, since running kernels may still read it. SAFETY: the blocks are plain data
+        // consisting of whole words.
         shared.context.blocks = device_words(unsafe { words_of(&table) })?;
         shared.context.block_mask = table.len() as u64 - 1;
         Ok(self.write_context(&shared.context)?)
@@ -78,7 +78,7 @@ impl OnDevice {
     }
 
     /// Frees the shadow of memory that the program has freed; returns whether there was any.
-    fn give_back_idle(&self) -> Result<bool, RecordError> {
+    fn free_idle(&self) -> Result<bool, RecordError> {
         let order = self.order.lock();
         let shared = &mut *self.shared.lock();
         let idle = shared.shadow.take_idle();
@@ -90,14 +90,14 @@ impl OnDevice {
         Ok(!idle.is_empty())
     }
 
-    /// Discards all shadow memory; returns whether there was any. Only frees it if all launches `have_ended`, since running
-    /// ones may be waiting for the host.
-    pub(super) fn give_up_all(&self, have_ended: bool) -> Result<bool, RecordError> {
+    /// Discards all shadow memory; returns whether there was any. Frees it only if `all_ended`, since launches that are
+    /// still running may be waiting for the host.
+    pub(super) fn give_up_all(&self, all_ended: bool) -> Result<bool, RecordError> {
         let shared = &mut *self.shared.lock();
         let pieces = shared.shadow.take_all();
         if !pieces.is_empty() {
             self.publish(shared)?;
-            if have_ended {
+            if all_ended {
                 free(&pieces)?;
             }
         }
@@ -105,7 +105,7 @@ impl OnDevice {
     }
 
     /// Discards the largest piece if freeing shadow memory can make room for `bytes`; returns whether it did.
-    fn give_up_a_piece(&self, bytes: usize) -> Result<bool, RecordError> {
+    fn free_largest(&self, bytes: usize) -> Result<bool, RecordError> {
         let order = self.order.lock();
         let shared = &mut *self.shared.lock();
         let (free_bytes, _) = free_and_total()?;
@@ -128,7 +128,7 @@ impl OnDevice {
 }
 
 /// Fills pieces of memory, each with its pattern, in a separate stream, and waits for completion.
-pub fn fill_alone(fills: &[((u64, u64), u8)]) -> Result<(), CudaError> {
+pub fn fill_and_wait(fills: &[((u64, u64), u8)]) -> Result<(), CudaError> {
     memory::alone("fill shadow memory", |stream| {
         fills
             .iter()
@@ -143,7 +143,7 @@ pub fn fill_alone(fills: &[((u64, u64), u8)]) -> Result<(), CudaError> {
 
 fn free(pieces: &[Piece]) -> Result<(), CudaError> {
     for piece in pieces {
-        // SAFETY: no recorded kernel runs, and the table no longer contains the piece.
+        // SAFETY: no recorded kernel is running, and the table no longer contains the piece.
         let freed = unsafe { free_device_memory(piece.memory) };
         freed.check("free shadow memory")?;
     }

@@ -1,4 +1,4 @@
-//! Shadow memory, and the table in which kernels find it.
+//! Shadow memory and the table through which kernels find it.
 
 use super::layout::{
     BLOCK_SHIFT, Block, ENTRY_BYTES, LINE_BYTES, LINES_BYTES, SHADOW_BYTES, STORED_IN_BYTES,
@@ -10,10 +10,10 @@ use crate::recorder::runtime::session;
 use std::collections::BTreeMap;
 
 /// Initial number of places in the table.
-const FEWEST_PLACES: usize = 1 << 12;
+const MIN_PLACES: usize = 1 << 12;
 /// Maximum number of places: one for each block in a 47-bit address space.
 const MAX_PLACES: usize = 1 << 26;
-/// Maximum number of blocks whose shadow is allocated at once: 4 GiB.
+/// Maximum number of blocks per shadow allocation: 4 GiB.
 const MAX_AT_ONCE: u64 = 512;
 
 /// Share of the device's memory (1/64) that stays free for kernels, local memory and libraries if there is no limit.
@@ -26,11 +26,11 @@ pub struct Shadow {
     /// The program's allocations: first byte → size.
     pub live: BTreeMap<u64, u64>,
     places: usize,
-    /// Whether some memory may have got its shadow after it was written, so that the writers are unknown.
+    /// Whether some memory may have been written before its shadow existed, so that its writers are unknown.
     pub has_forgotten: bool,
 }
 
-/// The shadows of consecutive blocks, allocated at once: all entries, then all lines.
+/// The shadows of consecutive blocks in a single allocation: all entries, then all lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub blocks: u64,
@@ -47,7 +47,7 @@ impl Piece {
     }
 }
 
-/// A unit of memory: its size, the size of its shadow, and the shadow of a piece's first one.
+/// A unit of memory: its size, the size of its shadow, and where the shadows of a piece's units begin.
 type Unit = (u64, u64, fn(&Piece) -> u64);
 const WORD: Unit = (4, ENTRY_BYTES, |piece| piece.memory);
 const LINE: Unit = (LINE_BYTES, STORED_IN_BYTES, Piece::lines);
@@ -57,7 +57,7 @@ impl Shadow {
         self.pieces.values().map(Piece::bytes).sum()
     }
 
-    /// Allocates the shadow of all blocks in a range, as far as there is memory. Adds the address and size of new memory to
+    /// Allocates the shadow of all blocks in a range until memory runs out. Adds the address and size of new memory to
     /// `new`.
     pub fn cover(
         &mut self,
@@ -79,16 +79,16 @@ impl Shadow {
             piece.memory = device_memory(piece.bytes() as usize, "shadow memory")?;
             self.pieces.insert(number, piece);
             new.push((piece.memory, piece.bytes()));
-            // The blocks between these contain only the range.
+            // Blocks between these two contain no other allocation.
             let edges = [number, number + blocks - 1];
-            self.has_forgotten |= edges.iter().any(|&edge| self.holds_others(edge, address));
+            self.has_forgotten |= edges.iter().any(|&edge| self.has_others(edge, address));
             number += blocks;
         }
         Ok(())
     }
 
     /// Returns whether a block contains an allocation other than the one at `address`.
-    fn holds_others(&self, block: u64, address: u64) -> bool {
+    fn has_others(&self, block: u64, address: u64) -> bool {
         let (first, end) = (block << BLOCK_SHIFT, (block + 1) << BLOCK_SHIFT);
         let mut others = (self.live.range(..end).rev()).filter(|&(&at, _)| at != address);
         others
@@ -115,7 +115,7 @@ impl Shadow {
         (block - first < piece.blocks).then_some((first, piece))
     }
 
-    /// Removes shadows of memory that the program has freed.
+    /// Removes and returns the shadow of memory that the program has freed.
     pub fn take_idle(&mut self) -> Vec<Piece> {
         let mut idle = Vec::new();
         self.pieces.retain(|&first, piece| {
@@ -141,9 +141,9 @@ impl Shadow {
         self.pieces.remove_entry(&first)
     }
 
-    /// Builds the table, in which each block has a separate place.
+    /// Builds the table so that each block has its own place.
     pub fn table(&mut self) -> Result<Vec<Block>, RecordError> {
-        let mut count = self.places.max(FEWEST_PLACES);
+        let mut count = self.places.max(MIN_PLACES);
         loop {
             let mut places = vec![Block::default(); count];
             let blocks = self.pieces.iter().flat_map(|(&first, piece)| {
@@ -171,8 +171,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the shadow memory, in pieces, of the units that a range covers fully, and the addresses of those that it
-    /// covers partly.
+    /// Returns the shadow memory of the units that a range covers fully, in pieces, and the shadow addresses of the
+    /// units that it covers partly.
     fn pieces(&self, unit: Unit, address: u64, bytes: u64) -> (Vec<(u64, u64)>, Vec<u64>) {
         let (end, (size, shadow_bytes, _)) = (address.saturating_add(bytes), unit);
         let (first, last) = (address.next_multiple_of(size), end / size * size);
@@ -200,8 +200,8 @@ impl Shadow {
         (pieces, edges)
     }
 
-    /// Returns the pieces of shadow memory to change for a range, each with its pattern; `at_edges` is the pattern of partly
-    /// covered words.
+    /// Returns the pieces of shadow memory to change for a range, each with its pattern; `at_edges` is the pattern for
+    /// partly covered words.
     pub fn fills(
         &self,
         address: u64,

@@ -13,7 +13,7 @@ pub struct Summed {
     pub new_rows: u64,
     /// Bytes for which the table had no room.
     pub lost_bytes: u64,
-    /// Words whose bytes did not get separate entries.
+    /// Words that did not get a separate entry for each byte.
     pub not_split: u64,
 }
 
@@ -79,22 +79,22 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
 pub fn parts(rows: &[Transfer]) -> Parts {
     let mut parts = Parts::default();
     for row in rows.iter().filter(|row| row.source != 0) {
-        let launch = |who: u64| ((who >> LAUNCH_SHIFT) - 1) as u32;
-        let cta = |who: u64| who >> CTA_SHIFT & CTA_MASK;
+        let launch = |packed: u64| ((packed >> LAUNCH_SHIFT) - 1) as u32;
+        let cta = |packed: u64| packed >> CTA_SHIFT & CTA_MASK;
         let (source_launch, receiver_launch) = (launch(row.source), launch(row.receiver));
-        let is_again = cta(row.receiver) == PERHAPS_AGAIN;
-        let is_of_launches = is_again || cta(row.receiver) == OF_LAUNCHES;
+        let may_repeat = cta(row.receiver) == PERHAPS_AGAIN;
+        let is_launch_pair = may_repeat || cta(row.receiver) == OF_LAUNCHES;
         let first_read = FirstRead {
             source_launch,
             receiver_launch,
             stored_bytes: row.stored,
-            several_bytes: if is_of_launches { row.count } else { 0 },
-            perhaps_again_bytes: if is_again { row.bytes } else { 0 },
+            several_bytes: if is_launch_pair { row.count } else { 0 },
+            perhaps_again_bytes: if may_repeat { row.bytes } else { 0 },
         };
-        if is_of_launches || row.stored > 0 {
+        if is_launch_pair || row.stored > 0 {
             parts.first_read.push(first_read);
         }
-        if !is_of_launches && row.bytes > 0 {
+        if !is_launch_pair && row.bytes > 0 {
             parts.received.push(Received {
                 source_launch,
                 source_cta: cta(row.source) as u32,

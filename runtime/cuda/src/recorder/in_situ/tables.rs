@@ -1,21 +1,21 @@
 //! The device's tables other than shadow memory.
 
 use super::layout::{Context, KNOWN_BYTES, SLOTS, Transfer};
-use super::room::fill_alone;
+use super::room::fill_and_wait;
 use super::{LAUNCHES, SLOT_BYTES};
 use crate::cuda::CudaError;
 use crate::cuda::memory::{device_memory, free_and_total};
 
 /// Rows in the set of received words; more on a GPU with a lot of memory.
 const READERS: usize = 1 << 24;
-/// The largest share of the GPU's memory that this set may take (1/32).
+/// The largest share of the GPU's memory that this set may occupy (1/32).
 const READERS_SHARE: usize = 32;
 const READER_BYTES: usize = 16;
 const TRANSFERS: usize = 1 << 25;
-/// Maximum number of words whose bytes have separate entries.
+/// Maximum number of words with a separate entry for each byte.
 const SPLITS: usize = 1 << 22;
 const SPLIT_BYTES: usize = 64;
-const FEWEST_ROWS: usize = 1 << 12;
+const MIN_ROWS: usize = 1 << 12;
 
 /// Allocates the tables; returns a context that refers to them.
 pub fn allocate() -> Result<Context, CudaError> {
@@ -24,8 +24,8 @@ pub fn allocate() -> Result<Context, CudaError> {
         (READERS, TRANSFERS / 4)
     } else {
         let (_, total) = free_and_total()?;
-        let most = (total / READERS_SHARE / READER_BYTES).max(READERS);
-        (1 << most.ilog2(), TRANSFERS)
+        let max_rows = (total / READERS_SHARE / READER_BYTES).max(READERS);
+        (1 << max_rows.ilog2(), TRANSFERS)
     };
     let (readers, reader_rows) = table(readers, READER_BYTES, "set of received words")?;
     let (transfers, transfer_rows) = table(transfers, size_of::<Transfer>(), "table of transfers")?;
@@ -61,7 +61,7 @@ fn table(mut rows: usize, row_bytes: usize, what: &str) -> Result<(u64, u64), Cu
     loop {
         match cleared(rows * row_bytes, what) {
             Ok(memory) => return Ok((memory, rows as u64)),
-            Err(_) if rows / 2 >= FEWEST_ROWS => rows /= 2,
+            Err(_) if rows / 2 >= MIN_ROWS => rows /= 2,
             Err(error) => return Err(error),
         }
     }
@@ -74,5 +74,5 @@ fn cleared(bytes: usize, what: &str) -> Result<u64, CudaError> {
 }
 
 pub fn clear(address: u64, bytes: usize) -> Result<(), CudaError> {
-    fill_alone(&[((address, bytes as u64), 0)])
+    fill_and_wait(&[((address, bytes as u64), 0)])
 }

@@ -20,7 +20,7 @@ use superstep_trace::CopyDirection;
 /// Maximum number of children of a launch, and of bytes in their arguments.
 const CAPACITY: usize = 64 << 10;
 const CAPACITY_BYTES: usize = 16 << 20;
-/// The variable in a module that holds the address of the queue.
+/// The variable in a module that contains the address of the queue.
 const VARIABLE: &CStr = c"__superstep_children";
 const MOVES: &str = include_str!("../../../device/child_moves.ptx");
 const MOVING: &str = "copy or fill memory for a kernel";
@@ -81,13 +81,13 @@ impl Queue {
             bytes: self.0.device + Self::BYTES as u64,
             ..Head::default()
         };
-        // SAFETY: the memory is aligned to a page and holds the head; no kernel that writes to it is running.
+        // SAFETY: the memory is aligned to a page and contains the head; no kernel that writes to it is running.
         unsafe { self.0.at::<Head>().write_volatile(head) };
     }
 
-    /// Takes the requests of a kernel that has ended, with the bytes of all arguments.
+    /// Removes and returns the requests of a kernel that has ended, along with the bytes of all arguments.
     fn take(self, kernel: &str) -> Result<(Vec<DeviceRequest>, Vec<u8>), RecordError> {
-        // SAFETY: the memory is aligned to a page and holds the head; the kernel that wrote it has ended.
+        // SAFETY: the memory is aligned to a page and contains the head; the kernel that wrote it has ended.
         let head = unsafe { self.0.at::<Head>().read_volatile() };
         self.clear(head.streams);
         if head.used > CAPACITY as u64 || head.used_bytes > CAPACITY_BYTES as u64 {
@@ -100,7 +100,7 @@ impl Queue {
             });
         }
         let (requests, bytes) = (head.used as usize, head.used_bytes as usize);
-        // SAFETY: the memory holds both arrays, and the kernel has written this many elements.
+        // SAFETY: the memory contains both arrays, and the kernel has written this many elements of each.
         unsafe {
             let first = self.0.at::<u8>();
             let requests = std::slice::from_raw_parts(first.add(Self::CHILDREN).cast(), requests);
@@ -120,7 +120,7 @@ struct Launch {
 #[derive(Default)]
 struct State {
     queues: HashMap<c_int, Queue>,
-    /// Devices and binaries whose variable points to the queue.
+    /// Devices and binaries for which the variable points to the queue.
     modules: HashSet<(c_int, Binary)>,
     /// The kernels of `device/child_moves.cu`, which copy and fill, by device.
     moves: HashMap<c_int, [Function; 2]>,
@@ -134,7 +134,7 @@ impl Children {
         let mut state = self.0.lock();
         state.queues.remove(&device);
         state.moves.remove(&device);
-        state.modules.retain(|&(of, _)| of != device);
+        state.modules.retain(|&(loaded_on, _)| loaded_on != device);
     }
 
     /// Launches the kernel, waits for it, and carries out its requests.
@@ -225,16 +225,16 @@ impl State {
 }
 
 /// Launches one of the kernels of `device/child_moves.cu`.
-fn move_bytes(by: Function, stream: Stream, mut words: [u64; 3]) -> Result<(), CudaError> {
+fn move_bytes(function: Function, stream: Stream, mut words: [u64; 3]) -> Result<(), CudaError> {
     let ctas = words[2].div_ceil(256).clamp(1, 1024) as u32;
     let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
     let shape = [[ctas, 1, 1], [256, 1, 1]];
-    // SAFETY: the function takes these three words.
-    let status = unsafe { driver::launch(by, shape, 0, stream, arguments.as_mut_ptr()) };
+    // SAFETY: the function accepts these three words.
+    let status = unsafe { driver::launch(function, shape, 0, stream, arguments.as_mut_ptr()) };
     driver::check(status, MOVING)
 }
 
-/// Resolves the launch that `parent` requested. `bytes` holds the arguments of all launches.
+/// Resolves the launch that `parent` requested. `bytes` contains the arguments of all launches.
 fn resolve(
     parent: &Kernel,
     sequence: Option<u64>,

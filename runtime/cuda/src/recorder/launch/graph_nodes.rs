@@ -19,7 +19,7 @@ use std::sync::Arc;
 use superstep_runtime_core::cuda::extents;
 use superstep_trace::{OpaqueGeometry, Probe};
 
-/// A place in a CUDA graph, where added nodes follow each other.
+/// A place in a CUDA graph, where each added node follows the one before it.
 pub trait Insertion {
     fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status>;
 
@@ -37,7 +37,7 @@ pub trait Insertion {
 
     /// # Safety
     ///
-    /// It must be safe to call `function` with `data` for as long as the process lives.
+    /// It must be safe to call `function` with `data` until the process exits.
     unsafe fn host_function(
         &mut self,
         function: unsafe extern "C" fn(*mut c_void),
@@ -54,7 +54,7 @@ pub struct Captured<'a> {
 }
 
 impl Captured<'_> {
-    fn added(&mut self, status: Status) -> Status {
+    fn track(&mut self, status: Status) -> Status {
         if status.is_success() {
             self.own.extend(last_captured(self.call.stream()));
         }
@@ -85,7 +85,7 @@ impl Insertion for Captured<'_> {
     fn flush(&mut self, buffer: &Arc<DrainBuffer>) -> Result<(), RecordError> {
         if let Some(flush) = &buffer.flush {
             flush.launch(self.call.stream())?;
-            self.added(Status::SUCCESS);
+            self.track(Status::SUCCESS);
         }
         Ok(())
     }
@@ -93,13 +93,13 @@ impl Insertion for Captured<'_> {
     fn clear(&mut self, (address, bytes): (u64, usize)) -> Status {
         // SAFETY: the memory is the recorder's and is never freed.
         let cleared = unsafe { memory::fill(address, 0, bytes, self.call.stream()) };
-        self.added(cleared)
+        self.track(cleared)
     }
 
     fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
-        // SAFETY: both sides are the recorder's, hold `bytes` bytes and are never freed.
+        // SAFETY: both sides are the recorder's, are `bytes` bytes long and are never freed.
         let copied = unsafe { memory::copy_to_host(to.at(), from, bytes, self.call.stream()) };
-        self.added(copied)
+        self.track(copied)
     }
 
     unsafe fn host_function(
@@ -109,7 +109,7 @@ impl Insertion for Captured<'_> {
     ) -> Status {
         // SAFETY: by the trait's contract, it is safe to call `function` with `data`.
         let queued = unsafe { self.call.stream().launch_host_function(function, data) };
-        self.added(queued)
+        self.track(queued)
     }
 }
 
@@ -201,7 +201,7 @@ impl Insertion for Explicit<'_> {
     fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
         let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
         let from = from as *const c_void;
-        // SAFETY: the nodes are the graph's; both sides are the recorder's, hold `bytes` bytes and are never freed.
+        // SAFETY: the nodes are the graph's; both sides are the recorder's, `bytes` bytes long and never freed.
         self.add_own(|node, graph, first, count| unsafe {
             let graph = graph.raw();
             cuda!(cudaGraphAddMemcpyNode1D(
@@ -257,7 +257,7 @@ fn add_node(
 ) -> Status {
     let (node, graph) = (handle.cast(), graph.raw());
     let (first, count) = (before.as_ptr().cast(), before.len());
-    // SAFETY: the handles are the program's or the recorder's own, and the parameters live during the call.
+    // SAFETY: the handles are the program's or the recorder's own, and the parameters live until the call returns.
     unsafe { cuda!(cudaGraphAddKernelNode(node, graph, first, count, kernel)) }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork};
 use superstep_trace::{LaunchOutcome, OpaqueGeometry, StreamId};
 
-/// Launches an instance of a graph, after announcing its kernels and noting its copies and fills.
+/// Launches an instance of a graph, after announcing its kernels and recording its copies and fills.
 pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> Status) -> Status {
     if is_used_fork() {
         return Status::INITIALIZATION_ERROR;

@@ -1,4 +1,4 @@
-//! A kernel launch by the program, and the steps that all recorders share.
+//! A kernel launch by the program and the steps shared by all recorders.
 
 pub mod children;
 pub mod graph_nodes;
@@ -28,7 +28,7 @@ pub type Arguments = *mut *mut c_void;
 pub enum Form {
     Plain,
     Cooperative,
-    /// With attributes, or by a function that accepts them.
+    /// Launched with attributes, or through a function that accepts them.
     Extended,
 }
 
@@ -42,7 +42,7 @@ pub struct Call<'a> {
     pub form: Form,
     pub is_drivers: bool,
     pub launch: &'a dyn Fn(Arguments) -> Status,
-    /// Sequence number of the parent's launch; `None` if the host launched.
+    /// Sequence number of the parent's launch; `None` if launched by the host.
     pub parent: Option<u64>,
     pub in_graph: bool,
     /// This launch's sequence number, once it has begun.
@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
             report_missing(&kernel.name, status);
             return status;
         };
-        // CUDA refuses such launches, and nothing runs.
+        // CUDA rejects such launches, so nothing runs.
         if !is_configuration(self.grid, self.block)
             || self.form == Form::Cooperative && !may_be_resident(self.grid, self.block)
             // The query may load the kernel's module, which must not invalidate a capture.
@@ -221,7 +221,7 @@ impl<'a> Call<'a> {
         self.with_results(active, launch, || Ok(None))
     }
 
-    /// Launches, and lets `fetch` queue the copy of the launch's results.
+    /// Launches the kernel, then calls `fetch`, which queues the copy of its results.
     pub fn with_results(
         &self,
         active: ActiveLaunch,
@@ -263,9 +263,9 @@ impl<'a> Call<'a> {
         let name = &kernel.name;
         match status {
             Status::LAUNCH_OUT_OF_RESOURCES => session().fault(format!(
-                "failed to launch {name} with its probe: a CTA of {threads} threads needs more registers than an SM has, because a \
-                 traced kernel uses more of them; build for this GPU's architecture (--gpu-arch), which limits the registers so that the \
-                 untraced kernel's CTAs still fit, launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
+                "failed to launch {name} with its probe: a CTA of {threads} threads needs more registers than an SM has, because \
+                 tracing increases register use; build for this GPU's architecture (--gpu-arch), which limits registers so that CTAs that \
+                 fit without tracing still fit, launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
             )),
             Status::COOPERATIVE_LAUNCH_TOO_LARGE => {
                 let ctas = ctas_on_sm(kernel.stub, threads, self.shared_bytes).unwrap_or(0);
@@ -273,9 +273,9 @@ impl<'a> Call<'a> {
                 let sms = attribute_of(current_device(), attribute).unwrap_or(0);
                 let wanted = self.grid.iter().map(|&n| u64::from(n)).product::<u64>();
                 session().fault(format!(
-                    "failed to launch {name} with its probe: {} CTAs of the traced kernel fit on the device at the same time, but the \
-                     cooperative launch has {wanted}; ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the number instead of \
-                     hard-coding it, or launch fewer CTAs",
+                    "failed to launch {name} with its probe: only {} CTAs of the traced kernel fit on the device at the same time, but \
+                     the cooperative launch has {wanted}; query cudaOccupancyMaxActiveBlocksPerMultiprocessor instead of hard-coding \
+                     the number, or launch fewer CTAs",
                     ctas * sms
                 ));
             }
@@ -284,7 +284,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns whether all CTAs fit on the device at the same time, not taking registers and shared memory into account.
+/// Returns whether all CTAs fit on the device at the same time, ignoring registers and shared memory.
 fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
     let device = current_device();
     let attribute = |attribute| {
@@ -292,13 +292,13 @@ fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
         Some(u64::from(value.unsigned_abs()))
     };
     let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
-    let most = || {
+    let max_ctas = || {
         let threads = attribute(cudaDeviceAttr::cudaDevAttrMaxThreadsPerMultiProcessor)?;
         let ctas = attribute(cudaDeviceAttr::cudaDevAttrMaxBlocksPerMultiprocessor)?;
         let sms = attribute(cudaDeviceAttr::cudaDevAttrMultiProcessorCount)?;
         Some(sms * (threads / product(block)).min(ctas))
     };
-    most().is_none_or(|most| product(grid) <= most)
+    max_ctas().is_none_or(|max| product(grid) <= max)
 }
 
 fn attributes(kernel: &Kernel) -> Option<&cudaFuncAttributes> {
@@ -349,7 +349,7 @@ pub fn with_trailing(
 ) -> Status {
     let mut all = Vec::with_capacity(kernel.parameters + 2);
     if !arguments.is_null() {
-        // SAFETY: the program gives one pointer for each of the kernel's own parameters.
+        // SAFETY: the program passes one pointer for each of the kernel's own parameters.
         let own = unsafe { std::slice::from_raw_parts(arguments, kernel.parameters) };
         all.extend_from_slice(own);
     }
@@ -365,9 +365,9 @@ pub fn record(event: Option<Event>, stream: Stream) {
     }
 }
 
-/// Reports `kernel` if `status` means that no image in the program contains its device code. This is a fault of the run,
-/// because libraries that probe for kernels, such as CUB, ignore the error: the program then computes nothing and seems
-/// fine.
+/// Reports `kernel` if `status` means that no image in the program contains its device code. This counts as a fault of
+/// the run, because libraries that probe for kernels, such as CUB, ignore the error; the program then computes nothing
+/// but appears to work.
 fn report_missing(kernel: &str, status: Status) {
     let is_missing = matches!(
         status,
@@ -381,7 +381,7 @@ fn report_missing(kernel: &str, status: Status) {
     }
 }
 
-/// Passes on the result of a query about a kernel, and reports the kernel if its device code is missing.
+/// Returns `status`, the result of a query about a kernel; reports the kernel if its device code is missing.
 pub fn noticed(stub: Stub, status: Status) -> Status {
     if !status.is_success()
         && let Some(kernel) = runtime().kernel(stub)

@@ -1,6 +1,6 @@
-//! Launches of code that Superstep did not build: kernels in proprietary libraries, and in modules that the program loads.
+//! Launches of code that Superstep did not build: kernels in proprietary libraries and modules that the program loads.
 //!
-//! They run unchanged. The capture records when they ran, so that memory that they wrote does not count as unwritten.
+//! They run unchanged. The capture records when they ran, so that memory written by them does not count as unwritten.
 
 use super::{Call, record};
 use crate::cuda::device::current_device;
@@ -20,8 +20,8 @@ use superstep_runtime_core::Geometry;
 use superstep_trace::{KnownCall, OpaqueGeometry};
 
 thread_local! {
-    /// The known library call that this thread is in. The inner `Option` is `None` if its arguments do not determine its
-    /// accesses. Never dropped, since destructors of the program's variables may make such calls.
+    /// The known library call that this thread is executing. The inner `Option` is `None` if its arguments do not
+    /// determine its accesses. Never dropped, since destructors of the program's variables may make such calls.
     static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
 }
 
@@ -29,7 +29,7 @@ pub fn is_in_known_call() -> bool {
     CALL.with_borrow(Option::is_some)
 }
 
-/// Runs `call`; all opaque launches during that time belong to it.
+/// Runs `call`; opaque launches made until it returns belong to it.
 pub fn in_known_call<T>(known: Option<KnownCall>, call: impl FnOnce() -> T) -> T {
     CALL.set(Some(ManuallyDrop::new(known)));
     let done = call();
@@ -90,7 +90,7 @@ pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
     }
 }
 
-/// Calls `real`, which puts opaque work into a stream, and notes it on success.
+/// Calls `real`, which puts opaque work into a stream, and records it on success.
 fn launched(
     into: StreamArgument,
     kernel: Option<String>,

@@ -4,9 +4,9 @@ use super::*;
 use std::fmt::Write;
 use superstep_trace::CtaRange;
 
-/// The device's header, compiled for the host, takes the same CTAs as the library.
+/// The device's header, compiled for the host, selects the same CTAs as the library.
 #[test]
-fn host_and_device_take_the_same_ctas() {
+fn host_and_device_select_the_same_ctas() {
     let mut selections = Vec::new();
     for (unit, rate, seed, ranges) in [
         (SampleUnit::Ctas, "0.5", 42, ""),

@@ -58,7 +58,7 @@ impl Buffer {
 }
 
 /// Allocates page-locked memory for `shape`. If memory is short, reduces `shape` to half of what would fit, since the
-/// program also needs some.
+/// program also needs page-locked memory.
 fn host_memory(shape: &mut Shape) -> Result<Pinned, CudaError> {
     let mut short = false;
     loop {

@@ -1,6 +1,6 @@
 //! Sorts the records of a piece by warp, keeping each warp's order.
 //!
-//! Sorted records compress better, since consecutive ones are similar. The order between warps has no meaning in a capture.
+//! Sorted records compress better, since neighbours are similar. The order between warps has no meaning in a capture.
 
 /// Maximum number of warps that are sorted at a time; more take multiple rounds.
 pub const MAX_WARPS: usize = 512;
@@ -66,10 +66,10 @@ impl ByWarp {
         true
     }
 
-    /// Passes on all offsets, warp by warp in the order of their first records, and removes them.
-    pub fn drain(&mut self, mut give: impl FnMut(u32)) {
+    /// Removes all offsets and passes them to `visit`, warp by warp in the order of the warps' first records.
+    pub fn drain(&mut self, mut visit: impl FnMut(u32)) {
         for list in &mut self.lists[..self.used] {
-            list.offsets.drain(..).for_each(&mut give);
+            list.offsets.drain(..).for_each(&mut visit);
         }
         if self.used != 0 {
             self.used = 0;

@@ -1,6 +1,6 @@
-//! The small kernel that runs after each traced one and copies the rings' last pieces to the host.
+//! The small kernel that runs after each traced kernel and copies the rings' last pieces to the host.
 //!
-//! It is embedded as PTX, so that the driver compiles it for any GPU.
+//! It is embedded as PTX, so that the driver can compile it for any GPU.
 
 use crate::cuda::{CudaError, Function, Graph, GraphNode, Stream, driver};
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
@@ -32,7 +32,7 @@ impl Flush {
         let mut words = [self.context, self.parameter];
         let mut arguments = words.each_mut().map(|word| std::ptr::from_mut(word).cast());
         let shape = [[self.rings, 1, 1], [THREADS, 1, 1]];
-        // SAFETY: the function takes these two arguments.
+        // SAFETY: the function accepts these two arguments.
         let status =
             unsafe { driver::launch(self.function, shape, 0, stream, arguments.as_mut_ptr()) };
         driver::check(status, "launch the kernel that empties the trace buffers")

@@ -5,7 +5,7 @@ pub const UNIT_BYTES: usize = 16;
 /// Minimum number of units per piece, so that a record spans at most two pieces.
 pub const MIN_PIECE_UNITS: usize = 32;
 pub const MAX_SLOTS: usize = 16;
-/// Distance between the host's words that the device polls.
+/// Distance, in words, between the host's words that the device polls.
 pub const TAKEN_STRIDE_WORDS: usize = 16;
 
 /// Number of rings minus one, in the second trailing parameter.
@@ -32,7 +32,7 @@ pub struct Header {
     /// Address of an array of one word per ring.
     pub taken: u64,
     pub ended: u64,
-    /// Number of launches that have ended, by the device's count.
+    /// Number of launches that have ended, as counted by the device.
     pub serial: u64,
     /// Number of CTAs of the flush kernel that have ended.
     pub arrived: u64,
@@ -55,7 +55,7 @@ pub struct Shape {
 impl Shape {
     /// Returns the nearest shape that the device supports.
     pub fn rounded(rings: usize, piece_units: usize, slots: usize, host_slots: usize) -> Self {
-        let power = |number: usize, least, most| number.clamp(least, most).next_power_of_two();
+        let power = |number: usize, min, max| number.clamp(min, max).next_power_of_two();
         Shape {
             rings: rings.clamp(1, MAX_RINGS),
             piece_units: power(piece_units, MIN_PIECE_UNITS, 1 << 20),
@@ -64,7 +64,7 @@ impl Shape {
         }
     }
 
-    /// Returns a shape with less memory on the device, if there is one.
+    /// Returns a shape that needs less memory on the device, if there is one.
     pub fn smaller_on_device(mut self) -> Option<Self> {
         if self.slots > 2 {
             self.slots = 2;

@@ -1,7 +1,8 @@
 //! The `stream` protocol: compact records in rings on the device, which the kernel's own warps copy to the host.
 //!
-//! docs/capture has the protocol (protocol.md) and its proof (correctness.md). `wire` reads records, `rings` is the host's
-//! view of a buffer, `shared` assigns rings to `workers`, which empty them, and `flush` copies a launch's last pieces.
+//! docs/capture describes the protocol (protocol.md) and proves it correct (correctness.md). `wire` reads records,
+//! `rings` is the host's view of a buffer, `shared` assigns rings to `workers`, which empty them, and `flush` copies a
+//! launch's last pieces.
 
 pub mod buffer;
 mod by_warp;

@@ -1,4 +1,4 @@
-//! The host's view of a buffer, whose rings hold pieces from the device.
+//! The host's view of a buffer: rings of pieces from the device.
 
 use super::layout::{Shape, TAKEN_STRIDE_WORDS};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,12 +14,12 @@ unsafe impl Sync for Ended {}
 
 impl Ended {
     pub fn launches(&self) -> u64 {
-        // SAFETY: the pointer points to a valid word. Acquire: the launches' pieces were announced before.
+        // SAFETY: the pointer points to a valid word. Acquire: the pieces were announced before the count.
         unsafe { &*self.0 }.load(Ordering::Acquire)
     }
 }
 
-/// A ring's words on the host, with which any thread can check whether the ring has a piece.
+/// A ring's words on the host, from which any thread can tell whether the ring has a piece.
 #[derive(Clone, Copy)]
 pub struct Peek {
     ready: *const AtomicU64,
@@ -61,8 +61,8 @@ impl HostRing {
     ///
     /// # Safety
     ///
-    /// `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words. They must be
-    /// valid as long as the values live, and only the protocol's producers may change them.
+    /// `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words. They must remain
+    /// valid for as long as the values live, and only the protocol's producers may change them.
     pub unsafe fn all(shape: Shape, host: *const u8) -> (Vec<HostRing>, Ended) {
         let ring = |number: usize| {
             let words = host.cast::<AtomicU64>();
@@ -113,7 +113,7 @@ impl HostRing {
         self.next = self.next.wrapping_add(1);
         // SAFETY: the pointer points to the ring's own word.
         let taken = unsafe { &*taken };
-        // Release: the piece was read before the device may write there again.
+        // Release: the piece has been read before the device can write there again.
         taken.store(u64::from(self.next), Ordering::Release);
         Some(bytes)
     }

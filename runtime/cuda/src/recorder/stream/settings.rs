@@ -34,8 +34,8 @@ impl Settings {
             config.ring_pieces.map_or(SLOTS, usize::from),
             config.host_pieces.map_or(HOST_SLOTS, usize::from),
         );
-        let most = cores.saturating_sub(2).clamp(1, MAX_WORKERS);
-        let workers = config.workers.map_or(most, usize::from);
+        let default = cores.saturating_sub(2).clamp(1, MAX_WORKERS);
+        let workers = config.workers.map_or(default, usize::from);
         Settings {
             shape,
             workers: workers.min(shape.rings),

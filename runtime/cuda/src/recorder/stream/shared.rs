@@ -1,4 +1,4 @@
-//! Rings that multiple workers empty, so that no ring waits for a particular worker.
+//! Rings that are emptied by multiple workers, so that no ring waits for a particular worker.
 //!
 //! A ring's pieces must reach the file in order, so the worker that reads a piece keeps the ring until it has written the piece's groups.
 
@@ -41,7 +41,7 @@ impl SharedRing {
         self.peek.has_piece() && [FREE, worker].contains(&self.keeper.load(Ordering::Relaxed))
     }
 
-    /// Lets `worker` read the ring, unless another one keeps or reads it. `read` returns whether to keep it.
+    /// Calls `read`, which returns whether `worker` keeps the ring, unless another worker keeps or is reading it.
     pub fn visit<T>(
         &self,
         worker: usize,
@@ -61,7 +61,7 @@ impl SharedRing {
         Some(answer)
     }
 
-    /// Frees the ring, whose keeper has written its groups.
+    /// Frees the ring after its keeper has written its groups.
     pub fn release(&self) {
         self.keeper.store(FREE, Ordering::Release);
     }

@@ -31,16 +31,16 @@ pub trait Emit {
             self.lanes(WARP_LANES as u32);
         }
     }
-    /// Takes a whole group, after `lanes`.
+    /// Receives a whole group, after `lanes`.
     fn group(&mut self, group: &AccessGroup);
-    /// Takes a group whose lane addresses are `base + offsets[i]`; ignores `group.addresses`.
+    /// Receives a group with lane addresses `base + offsets[i]`; ignores `group.addresses`.
     fn near<const N: usize>(&mut self, group: &AccessGroup, base: u64, offsets: Offsets<'_, N>) {
         self.group(&AccessGroup {
             addresses: offsets.addresses(base, group.lanes()),
             ..*group
         });
     }
-    /// Takes a group whose lane addresses are `base + lane * stride`; ignores `group.addresses`.
+    /// Receives a group with lane addresses `base + lane * stride`; ignores `group.addresses`.
     fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
         let at = |lane| base.wrapping_add(stride.wrapping_mul(lane as u64));
         self.group(&AccessGroup {
@@ -81,7 +81,7 @@ enum Next {
 
 /// Inspects the record at the start of `bytes`, which are whole units of piece `piece`.
 #[inline]
-fn look(bytes: &[u8], piece: u32) -> Next {
+fn inspect(bytes: &[u8], piece: u32) -> Next {
     let tag = word(bytes, 1) as u32 & 0xff;
     let form = tag & FORM_MASK;
     if !(FORM_RUN..=FORM_OFFSETS_64).contains(&form) || tag >> TAG_PIECE_SHIFT != piece & 0xf {
@@ -115,8 +115,8 @@ fn look(bytes: &[u8], piece: u32) -> Next {
     })
 }
 
-/// Counts the records at the start of `bytes` that are runs of whole warps in one unit, the most frequent kind. Checks four
-/// at a time.
+/// Counts the records at the start of `bytes` that are runs of whole warps in one unit, the most common kind. Checks
+/// four at a time.
 #[inline]
 fn full_rows(bytes: &[u8], piece: u32) -> usize {
     let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;
@@ -138,13 +138,13 @@ fn full_rows(bytes: &[u8], piece: u32) -> usize {
 
 /// Passes the group of the record at the start of `bytes`, or only its lanes, to `emit`; `group` is scratch memory.
 #[inline(never)]
-fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
+fn emit_record<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
     let lanes = head.mask.count_ones() as usize;
     emit.lanes(head.accesses(bytes));
     if !E::ADDRESSES {
         return;
     }
-    let (mut base, mut stride) = brief(bytes, group);
+    let (mut base, mut stride) = read_brief(bytes, group);
     if head.is_long {
         let (third, fourth) = (word(bytes, 2), word(bytes, 3));
         group.site = SiteId(third as u32);
@@ -172,7 +172,7 @@ fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut 
 
 /// Fills in `group`, except its addresses, from a header of one unit. Returns the base and the stride.
 #[inline(always)]
-fn brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
+fn read_brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
     let (first, second) = (word(bytes, 0), word(bytes, 1));
     let low = second as u32;
     group.cta = (second >> 32) as u32;
@@ -198,7 +198,7 @@ fn run_with_gaps(base: u64, stride: i64, group: &mut AccessGroup) {
 pub struct Reader {
     group: AccessGroup,
     by_warp: ByWarp,
-    /// The beginning of a record that continues in the next piece, and the number of its piece.
+    /// The beginning of a record that continues in the next piece, and the number of the piece in which it begins.
     leftover: Vec<u8>,
     leftover_piece: u32,
 }
@@ -219,13 +219,13 @@ impl Reader {
     /// Reads the next piece up to a broken record; groups of a warp keep their order. Returns the number of broken records.
     pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
         if !self.leftover.is_empty() {
-            let had = self.leftover.len();
-            let more = bytes.len().min(MAX_RECORD_BYTES - had);
+            let old_len = self.leftover.len();
+            let more = bytes.len().min(MAX_RECORD_BYTES - old_len);
             self.leftover.extend_from_slice(&bytes[..more]);
-            match look(&self.leftover, self.leftover_piece) {
-                Next::Record(head) if head.units * UNIT_BYTES > had => {
-                    give(&self.leftover, &head, &mut self.group, emit);
-                    bytes = &bytes[head.units * UNIT_BYTES - had..];
+            match inspect(&self.leftover, self.leftover_piece) {
+                Next::Record(head) if head.units * UNIT_BYTES > old_len => {
+                    emit_record(&self.leftover, &head, &mut self.group, emit);
+                    bytes = &bytes[head.units * UNIT_BYTES - old_len..];
                     self.leftover.clear();
                 }
                 Next::Unfinished if more == bytes.len() => return 0,
@@ -250,7 +250,7 @@ impl Reader {
             if bytes.is_empty() {
                 return 0;
             }
-            match look(bytes, number) {
+            match inspect(bytes, number) {
                 Next::Record(head) => {
                     emit.lanes(head.accesses(bytes));
                     bytes = &bytes[head.units * UNIT_BYTES..];
@@ -264,14 +264,14 @@ impl Reader {
     fn sorted<E: Emit>(&mut self, number: u32, bytes: &[u8], emit: &mut E) -> u64 {
         let group = &mut self.group;
         let row_tag = FORM_RUN as u8 | (number as u8) << TAG_PIECE_SHIFT;
-        let mut give = |offset: u32| {
+        let mut emit_at = |offset: u32| {
             let record = &bytes[offset as usize..];
             if record[8] == row_tag {
                 emit.lanes(WARP_LANES as u32);
-                let (base, stride) = brief(record, group);
+                let (base, stride) = read_brief(record, group);
                 emit.run(group, base, stride as u64);
-            } else if let Next::Record(head) = look(record, number) {
-                give(record, &head, group, emit);
+            } else if let Next::Record(head) = inspect(record, number) {
+                emit_record(record, &head, group, emit);
             }
         };
         let mut at = 0;
@@ -282,7 +282,7 @@ impl Reader {
             let record = &bytes[at..];
             let units = match record[8] == row_tag {
                 true => 1,
-                false => match look(record, number) {
+                false => match inspect(record, number) {
                     Next::Record(head) => head.units,
                     other => break other,
                 },
@@ -290,12 +290,12 @@ impl Reader {
             // The second word's CTA and warp.
             let key = word(record, 1) & 0xffff_ffff_0000_1f00;
             if !self.by_warp.add(key, at as u32) {
-                self.by_warp.drain(&mut give);
+                self.by_warp.drain(&mut emit_at);
                 self.by_warp.add(key, at as u32);
             }
             at += units * UNIT_BYTES;
         };
-        self.by_warp.drain(&mut give);
+        self.by_warp.drain(&mut emit_at);
         match rest {
             Next::Broken => 1,
             _ => self.keep(number, &bytes[at..]),

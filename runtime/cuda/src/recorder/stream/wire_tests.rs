@@ -5,7 +5,7 @@ use super::wire::*;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
 
-/// Builds the record of `group` in the same steps as the device; it begins in piece `piece`.
+/// Builds a record of `group` that begins in piece `piece`, in the same steps as the device.
 pub(super) fn record(group: &AccessGroup, piece: u32) -> Vec<u8> {
     let mask = group.mask;
     let pairs = mask & mask >> 1;
@@ -162,10 +162,10 @@ proptest! {
         prop_assert_eq!(reader.end(), 0);
         // Pieces are sorted by warp, and each warp keeps its order.
         let key = |group: &AccessGroup| (group.cta, group.warp);
-        let (mut expected, mut back) = (groups.clone(), seen.groups);
+        let (mut expected, mut actual) = (groups.clone(), seen.groups);
         expected.sort_by_key(key);
-        back.sort_by_key(key);
-        prop_assert_eq!(&back, &expected);
+        actual.sort_by_key(key);
+        prop_assert_eq!(&actual, &expected);
         let accesses: usize = groups.iter().map(AccessGroup::accesses).sum();
         prop_assert_eq!((seen.lanes, count.0), (accesses as u64, accesses as u64));
     }

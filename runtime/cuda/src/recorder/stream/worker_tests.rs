@@ -23,7 +23,7 @@ use superstep_trace::{
 #[derive(Clone, Default)]
 struct Seen {
     endings: Arc<Mutex<Vec<(u32, Ending)>>>,
-    /// Panics at a chunk of this launch.
+    /// The sink panics when it receives a chunk of this launch.
     trap: Option<u32>,
     /// The file to which chunks are written.
     file: Option<StreamWriter>,
@@ -35,7 +35,7 @@ impl Sink for Seen {
         assert_eq!(chunk.launch(), launch);
         if self.trap == Some(launch.0) {
             self.trap = None;
-            panic!("as the test intended");
+            panic!("injected panic");
         }
         if let Some(file) = &self.file {
             file.flush(chunk).expect("the file can be written");
@@ -61,10 +61,10 @@ struct Device {
 
 impl Device {
     fn new(rings: usize, workers: usize, seen: Seen, pause: Duration) -> Self {
-        Device::of(Shape::rounded(rings, 32, 2, 2), workers, seen, pause)
+        Device::with_shape(Shape::rounded(rings, 32, 2, 2), workers, seen, pause)
     }
 
-    fn of(shape: Shape, workers: usize, seen: Seen, pause: Duration) -> Self {
+    fn with_shape(shape: Shape, workers: usize, seen: Seen, pause: Duration) -> Self {
         let zeroes = (0..shape.host_bytes() / 8).map(|_| AtomicU64::new(0));
         let words: &'static [AtomicU64] = Box::leak(zeroes.collect());
         // SAFETY: the memory has the required size, is zeroed and leaked; page alignment is not needed.
@@ -122,7 +122,7 @@ impl Device {
         self.queue.push(active, [None; 2], None)
     }
 
-    /// Fills a piece of a ring with `records` records from the running kernel, and announces it when the host has room.
+    /// Fills a piece of a ring with `records` records from the running kernel and announces it when the host has room.
     fn piece(&mut self, ring: usize, records: usize) {
         let (shape, piece) = (self.shape, self.next_piece[ring]);
         let taken = &self.words[shape.taken_word() + ring * super::layout::TAKEN_STRIDE_WORDS];
@@ -167,7 +167,7 @@ impl Device {
         assert!(self.queue.wait_until_empty(Duration::from_secs(20)));
         self.queue.close();
         let joined = self.workers.into_iter().map(|worker| worker.join());
-        let panics = joined.map(|panics| panics.expect("it catches its panics"));
+        let panics = joined.map(|panics| panics.expect("workers catch their panics"));
         let panics = panics.collect();
         let endings = self
             .seen
@@ -180,7 +180,7 @@ impl Device {
 }
 
 #[test]
-fn pieces_of_many_launches_in_flight_go_to_their_launches() {
+fn pieces_of_many_launches_in_flight_are_counted_for_their_launches() {
     for pause in [Duration::ZERO, Duration::from_micros(300)] {
         let mut device = Device::new(5, 3, Seen::default(), pause);
         let mut expected = Vec::new();
@@ -224,9 +224,9 @@ fn a_ring_that_multiple_workers_read_keeps_its_order() {
         ),
         ..Seen::default()
     };
-    // The pieces are so large that chunks become full while the kernel runs, and only two rings have any.
+    // The pieces are so large that chunks become full while the kernel runs, and only two rings have pieces.
     let shape = Shape::rounded(8, 2048, 2, 4);
-    let mut device = Device::of(shape, 4, seen, Duration::ZERO);
+    let mut device = Device::with_shape(shape, 4, seen, Duration::ZERO);
     for launch in 0..2 {
         let ticket = device.push(launch);
         let event = Event::Launch(ticket.active.launch.clone());
@@ -267,7 +267,7 @@ fn a_fault_ends_the_running_launch_and_no_earlier_one() {
     device.piece(0, 2);
     device.end();
     device.piece(1, 5);
-    device.queue.fault("as the test intended");
+    device.queue.fault("injected fault");
     let (endings, _) = device.close();
     let outcomes: Vec<_> = endings
         .iter()
@@ -277,9 +277,9 @@ fn a_fault_ends_the_running_launch_and_no_earlier_one() {
         outcomes,
         [
             (0, 64, None),
-            (1, 160, Some("as the test intended")),
-            (2, 0, Some("did not run: as the test intended")),
-            (3, 0, Some("did not run: as the test intended")),
+            (1, 160, Some("injected fault")),
+            (2, 0, Some("did not run: injected fault")),
+            (3, 0, Some("did not run: injected fault")),
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! The threads that empty a stream's rings. While a kernel runs, each takes pieces from any ring.
+//! The threads that empty a stream's rings. While a kernel runs, each of them takes pieces from any ring.
 //!
 //! They make no CUDA calls, since a kernel may be waiting for them (see `thesis::consumer`).
 
@@ -6,7 +6,7 @@ use super::settings::Settings;
 use super::shared::SharedRing;
 use super::wire::Emit;
 use crate::recorder::drain::queue::{Queue, Ticket};
-use crate::recorder::thesis::consumer::{Ending, NAP_LONGEST, NAP_SHORTEST, QUIET_AFTER, Sink};
+use crate::recorder::thesis::consumer::{Ending, MAX_NAP, MIN_NAP, QUIET_AFTER, Sink};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use std::time::{Duration, Instant};
 use superstep_abi::RecordSink;
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
 
-/// How long a worker polls without a pause after it has found something.
+/// How long a worker polls without a pause after it has found a piece.
 const ALERT: Duration = Duration::from_micros(100);
 /// Maximum number of launches that a worker takes from the queue at once.
 const MAX_AT_ONCE: usize = 64;
 /// How long a worker without a launch polls before it sleeps.
 const AWAKE: Duration = Duration::from_millis(100);
-/// How long encoded accesses wait while more arrive before they are written; [`QUIET_AFTER`] is for when none do.
+/// How long encoded accesses may wait to be written while more arrive; [`QUIET_AFTER`] applies while none arrive.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
-/// Bytes that the memory sink of a worker keeps.
-const KEPT_BYTES: usize = 64 << 20;
+/// Number of bytes retained by a worker's memory sink.
+const RETAINED_BYTES: usize = 64 << 20;
 
 #[derive(Default)]
 pub struct Totals {
@@ -96,14 +96,14 @@ pub struct Worker<S> {
     rings: Arc<[SharedRing]>,
     /// For each ring, whether this worker must check that nothing from the launch is left in it, because it owns the ring or
     /// has read pieces from it.
-    minds: Vec<bool>,
+    must_check: Vec<bool>,
     /// Rings with groups that this worker has not written yet.
-    keeps: Vec<usize>,
+    kept_rings: Vec<usize>,
     next_ring: usize,
     settings: Settings,
     sink: S,
     chunk: ChunkBuilder,
-    kept: VecDeque<u8>,
+    retained: VecDeque<u8>,
     part: Ending,
     serial: u64,
     unreported: Vec<(Arc<Ticket>, Ending)>,
@@ -195,32 +195,32 @@ impl<S: Sink> Worker<S> {
             team,
             random: number as u64 + 1,
             number,
-            minds: vec![false; rings.len()],
-            keeps: Vec::new(),
+            must_check: vec![false; rings.len()],
+            kept_rings: Vec::new(),
             next_ring: number,
             rings,
             settings,
             sink,
             chunk: ChunkBuilder::new(LaunchId(0)),
-            kept: VecDeque::new(),
+            retained: VecDeque::new(),
             part: Ending::default(),
             serial: 0,
             unreported: Vec::new(),
             last_move: Instant::now(),
-            nap: NAP_SHORTEST,
+            nap: MIN_NAP,
             working: false,
             discard: false,
         }
     }
 
-    /// Works until the queue is closed and empty. After a panic, only keeps the rings empty.
+    /// Works until the queue is closed and empty. After a panic, merely keeps the rings empty.
     pub fn run(&mut self) {
         if std::mem::replace(&mut self.working, true) {
             self.discard = true;
         }
         let mut busy = Instant::now();
         loop {
-            // Takes many tickets at once, to rarely lock the queue.
+            // Takes many tickets at once so that the queue is rarely locked.
             let tickets = self.queue.from(self.serial, MAX_AT_ONCE);
             if !tickets.is_empty() {
                 for ticket in &tickets {
@@ -230,12 +230,12 @@ impl<S: Sink> Worker<S> {
                 busy = Instant::now();
                 continue;
             }
-            self.tell();
+            self.report();
             if self.queue.is_closing() {
                 break;
             } else if busy.elapsed() < AWAKE {
                 // Polls, so that frequent launches need not wake threads.
-                std::thread::sleep(NAP_LONGEST);
+                std::thread::sleep(MAX_NAP);
             } else {
                 let patience = Duration::from_millis(500);
                 self.queue.sleep_until(self.serial, patience);
@@ -246,13 +246,13 @@ impl<S: Sink> Worker<S> {
 
     fn launch(&mut self, ticket: &Arc<Ticket>) {
         self.chunk.restart(ticket.active.launch.launch);
-        for (ring, minds) in self.minds.iter_mut().enumerate() {
-            *minds = ring % self.team.size == self.number;
+        for (ring, must_check) in self.must_check.iter_mut().enumerate() {
+            *must_check = ring % self.team.size == self.number;
         }
         self.while_running(ticket);
         // Takes the remaining pieces. They are complete if the launch has ended, but not if it faulted or the program ends
         // while it runs.
-        while self.look(ticket, false) {}
+        while self.poll(ticket, false) {}
         self.write(ticket);
         self.wait_for_others(ticket);
         if !self.queue.is_over(ticket) {
@@ -266,7 +266,7 @@ impl<S: Sink> Worker<S> {
         if !self.chunk.is_empty() && !self.discard {
             self.sink.write(ticket, &mut self.chunk);
         }
-        for ring in self.keeps.drain(..) {
+        for ring in self.kept_rings.drain(..) {
             self.rings[ring].release();
         }
     }
@@ -275,7 +275,7 @@ impl<S: Sink> Worker<S> {
     /// keeps no rings.
     fn wait_for_others(&mut self, ticket: &Ticket) {
         for ring in 0..self.rings.len() {
-            while self.minds[ring] {
+            while self.must_check[ring] {
                 match self.take(ticket, ring, true) {
                     Some(Some(_)) => self.write(ticket),
                     Some(None) => break,
@@ -286,7 +286,7 @@ impl<S: Sink> Worker<S> {
     }
 
     /// Reports finished launches to the team, and ends those that all workers have finished.
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let parts = std::mem::take(&mut self.unreported);
         let Some((first, _)) = parts.first() else {
             return;
@@ -312,12 +312,12 @@ impl<S: Sink> Worker<S> {
         if self.queue.is_over(ticket) {
             return;
         }
-        self.tell();
+        self.report();
         let (mut written, mut last_write) = (false, Instant::now());
         while !self.queue.is_over(ticket) {
-            if self.look(ticket, !self.discard) {
+            if self.poll(ticket, !self.discard) {
                 self.queue.moved();
-                (self.nap, self.last_move, written) = (NAP_SHORTEST, Instant::now(), false);
+                (self.nap, self.last_move, written) = (MIN_NAP, Instant::now(), false);
                 if self.last_move - last_write > BUSY_AFTER {
                     self.write(ticket);
                     last_write = self.last_move;
@@ -336,11 +336,11 @@ impl<S: Sink> Worker<S> {
                 written = true;
             }
             std::thread::sleep(self.nap);
-            self.nap = (self.nap * 2).min(NAP_LONGEST);
+            self.nap = (self.nap * 2).min(MAX_NAP);
         }
     }
 
-    /// Sleeps for a random part of the configured pause.
+    /// Sleeps for a random fraction of the configured pause.
     fn pause(&mut self) {
         let longest = self.settings.pause.as_micros() as u64;
         if longest > 0 {
@@ -352,14 +352,14 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Takes pieces from rings that this worker keeps, or else one from a ring that it must check, or from any ring if
-    /// `any`; returns whether it took one.
-    fn look(&mut self, ticket: &Ticket, any: bool) -> bool {
+    /// Takes pieces from the rings that this worker keeps. If they have none, takes one from a ring that it must check,
+    /// or from any ring if `any`. Returns whether it took a piece.
+    fn poll(&mut self, ticket: &Ticket, any: bool) -> bool {
         self.pause();
         let mut found = false;
-        for index in 0..self.keeps.len() {
+        for index in 0..self.kept_rings.len() {
             // Writing releases rings.
-            if let Some(&ring) = self.keeps.get(index) {
+            if let Some(&ring) = self.kept_rings.get(index) {
                 found |= self.rings[ring].has_piece_for(self.number)
                     && matches!(self.take(ticket, ring, false), Some(Some(_)));
             }
@@ -371,7 +371,7 @@ impl<S: Sink> Worker<S> {
         for _ in 0..self.rings.len() {
             let ring = self.next_ring;
             self.next_ring = (ring + 1) % self.rings.len();
-            if (any || self.minds[ring])
+            if (any || self.must_check[ring])
                 && self.rings[ring].has_piece_for(self.number)
                 && matches!(self.take(ticket, ring, false), Some(Some(_)))
             {
@@ -381,9 +381,10 @@ impl<S: Sink> Worker<S> {
         false
     }
 
-    /// Takes the next piece of this launch from a ring, if there is one; returns its size in bytes. The outer `Option` is `None` if another
-    /// worker reads or keeps the ring. If the launch `ends`, the rest of an incomplete record is an error.
-    fn take(&mut self, ticket: &Ticket, ring: usize, ends: bool) -> Option<Option<usize>> {
+    /// Takes the next piece of this launch from a ring, if there is one; returns its size in bytes. The outer `Option`
+    /// is `None` if another worker reads or keeps the ring. If the launch `has_ended`, the rest of an incomplete record
+    /// is an error.
+    fn take(&mut self, ticket: &Ticket, ring: usize, has_ended: bool) -> Option<Option<usize>> {
         let (mut count, mut broken, mut wrote) = (Count::default(), 0, false);
         let keeps = self.settings.sink == RecordSink::Disk && !self.discard;
         let taken = self.rings[ring].visit(self.number, |inside| {
@@ -398,16 +399,16 @@ impl<S: Sink> Worker<S> {
                     broken += reader.end();
                 }
                 if self.settings.sink == RecordSink::Memory {
-                    let excess = (self.kept.len() + piece.len()).saturating_sub(KEPT_BYTES);
-                    self.kept.drain(..excess);
-                    self.kept.extend(piece);
+                    let excess = (self.retained.len() + piece.len()).saturating_sub(RETAINED_BYTES);
+                    self.retained.drain(..excess);
+                    self.retained.extend(piece);
                 }
                 if !keeps {
                     broken += reader.piece(number, piece, &mut count);
                     return;
                 }
-                if !self.keeps.contains(&ring) {
-                    self.keeps.push(ring);
+                if !self.kept_rings.contains(&ring) {
+                    self.kept_rings.push(ring);
                 }
                 let mut encode = Encode {
                     count: Count::default(),
@@ -421,16 +422,16 @@ impl<S: Sink> Worker<S> {
             });
             if taken.is_some() {
                 inside.serial = self.serial;
-            } else if ends && !is_first {
+            } else if has_ended && !is_first {
                 broken += inside.reader.end();
             }
             (taken, taken.is_some() && keeps)
         })?;
         if wrote {
             // All groups not yet written are from this ring.
-            for other in std::mem::take(&mut self.keeps) {
+            for other in std::mem::take(&mut self.kept_rings) {
                 if other == ring {
-                    self.keeps.push(ring);
+                    self.kept_rings.push(ring);
                 } else {
                     self.rings[other].release();
                 }
@@ -438,7 +439,7 @@ impl<S: Sink> Worker<S> {
         }
         self.part.broken += broken;
         if let Some(bytes) = taken {
-            self.minds[ring] = true;
+            self.must_check[ring] = true;
             self.part.thread_accesses += count.lanes;
             TOTALS.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
             TOTALS.pieces.fetch_add(1, Ordering::Relaxed);

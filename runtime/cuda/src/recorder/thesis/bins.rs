@@ -1,7 +1,7 @@
 //! The host's side of the protocol, which takes complete records out of the bins.
 //!
-//! docs/protocol-thesis.md describes the protocol and its proof. This module does not depend on CUDA: tests use host threads
-//! as producers.
+//! docs/protocol-thesis.md describes the protocol and contains its proof. This module does not depend on CUDA: tests
+//! use host threads as producers.
 
 use crate::recorder::thesis::layout::Bin;
 use crate::recorder::thesis::record::Record;
@@ -51,14 +51,14 @@ pub struct Bins {
 }
 
 // SAFETY: the pointers point to memory that lives as long as the value (a condition of `Bins::new`); a thread that owns
-// the value may use them like the one that made it.
+// the value may use them like the thread that created it.
 unsafe impl Send for Bins {}
 
 impl Bins {
     /// # Safety
     ///
     /// `indices` and `records` must point to `shape.bins` and `shape.bins * shape.bin_records` aligned and zeroed
-    /// values. They must be valid as long as the result lives, and only the protocol's producers may change them.
+    /// values, which must outlive the result. Only the protocol's producers may change them.
     pub unsafe fn new(shape: Shape, indices: *const Bin, records: *const Record) -> Self {
         Bins {
             shape,
@@ -123,9 +123,9 @@ impl Bins {
         let first_part = count.min(capacity - first_slot);
         self.copy.clear();
         self.copy.reserve(count);
-        // SAFETY: `bin`'s slots are the `capacity` records from `bin * capacity` on, and contain both parts (count <= capacity, because
-        // positions are taken at most up to the window's end). No producer writes to these slots before `released` changes below. `copy`
-        // has room for `count` records.
+        // SAFETY: `bin`'s slots are the `capacity` records from `bin * capacity` on, and contain both parts (count <=
+        // capacity, because positions beyond the window's end are never taken). No producer writes to these slots
+        // before `released` changes below. `copy` has room for `count` records.
         unsafe {
             let slots = self.records.add(bin * capacity);
             let copy = self.copy.as_mut_ptr();
@@ -134,7 +134,7 @@ impl Bins {
             self.copy.set_len(count);
         }
         self.released[bin] = end;
-        // Release: the copy is made before the device may write to the slots again.
+        // Release: the copy is complete before the device can write to the slots again.
         self.indices(bin).released.store(end, Ordering::Release);
 
         // Lap 0 writes 1, to distinguish records from untouched (zero) memory.

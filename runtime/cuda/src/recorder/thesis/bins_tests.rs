@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 use superstep_trace::AccessGroup;
 
-/// Bins in the host's memory. Records are atomic words, so that a race results in a wrong value and not in undefined
+/// Bins in the host's memory. Records are atomic words, so that a race results in a wrong value rather than undefined
 /// behaviour.
 struct Memory {
     shape: Shape,
@@ -63,8 +63,8 @@ impl Memory {
                 }
                 std::thread::yield_now();
             };
-            let upto = limit.min(end);
-            for position in written..upto {
+            let until = limit.min(end);
+            for position in written..until {
                 let rank = position - first;
                 let thread = warp * 32 + lanes[rank as usize];
                 let record = Record::pack(&Fields {
@@ -89,8 +89,8 @@ impl Memory {
                 }
             }
             fence(Ordering::SeqCst);
-            bin.acknowledged.fetch_add(upto - written, ACKNOWLEDGE);
-            written = upto;
+            bin.acknowledged.fetch_add(until - written, ACKNOWLEDGE);
+            written = until;
         }
     }
 }
@@ -100,7 +100,7 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
     let memory = Memory::new(shape);
     let done = AtomicBool::new(false);
     let started = Instant::now();
-    let (seen, order_kept) = std::thread::scope(|scope| {
+    let (seen, is_in_order) = std::thread::scope(|scope| {
         let (memory, done) = (&memory, &done);
         let consumer = scope.spawn(move || {
             let mut bins = memory.bins();
@@ -109,7 +109,7 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
                 .collect();
             let mut seen: HashMap<(u32, u32, u32), u32> = HashMap::new();
             let mut last: HashMap<(u32, u32), u32> = HashMap::new();
-            let mut order_kept = true;
+            let mut is_in_order = true;
             loop {
                 let finished = done.load(Ordering::Acquire);
                 let mut taken = Taken::default();
@@ -124,21 +124,21 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
                                         | u64::from(group.site.0)
                                 );
                                 *seen.entry((group.cta, thread, group.site.0)).or_default() += 1;
-                                if let Some(before) = last.insert((group.cta, thread), group.site.0)
+                                if let Some(prior) = last.insert((group.cta, thread), group.site.0)
                                 {
-                                    order_kept &= before < group.site.0;
+                                    is_in_order &= prior < group.site.0;
                                 }
                             }
                         };
                         builder.push(records, &mut check);
                     };
-                    let got = if finished {
+                    let result = if finished {
                         bins.take_quiet(number, &mut take)
                     } else {
                         bins.take_full(number, &mut take)
                     };
-                    taken.records += got.records;
-                    taken.missing += got.missing;
+                    taken.records += result.records;
+                    taken.missing += result.missing;
                 }
                 assert_eq!(taken.missing, 0, "a record was taken before it was written");
                 if finished && taken.records == 0 {
@@ -147,7 +147,7 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
                             .iter_mut()
                             .all(|builder| builder.take_broken_records() == 0)
                     );
-                    return (seen, order_kept);
+                    return (seen, is_in_order);
                 }
                 if consumer_naps {
                     std::thread::sleep(Duration::from_micros(
@@ -197,7 +197,7 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
         seen.values().map(|&times| u64::from(times)).sum::<u64>(),
         expected
     );
-    assert!(order_kept, "a thread's accesses are not in program order");
+    assert!(is_in_order, "a thread's accesses are not in program order");
 }
 
 #[test]
@@ -222,13 +222,13 @@ proptest! {
     }
 }
 
-/// After a fault stops the device, written records are taken, and others are counted.
+/// After a fault stops the device, written records are taken and missing ones are counted.
 #[test]
 fn written_records_survive_a_fault() {
     let memory = Memory::new(Shape::rounded(1, 64));
     let lanes: Vec<u32> = (0..32).collect();
     memory.probe(0, 0, 0, &lanes, 1);
-    // The second warp got its positions and wrote 8 of 32 records; the third got positions beyond the window.
+    // The second warp reserved its positions and wrote 8 of 32 records; the third reserved positions beyond the window.
     memory.indices[0].reserved.fetch_add(64, Ordering::Relaxed);
     for slot in 32..40 {
         let fields = Fields {

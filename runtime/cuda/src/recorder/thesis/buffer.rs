@@ -35,8 +35,8 @@ impl Buffer {
             ..TraceContext::default()
         })?;
         let first = memory.at::<u8>();
-        // SAFETY: the memory holds both arrays, zeroed and page-aligned, and is never freed; the consumers end before a device reset
-        // destroys it.
+        // SAFETY: the memory contains both arrays, zeroed and page-aligned, and is never freed; the consumers end
+        // before a device reset destroys it.
         let bins = unsafe {
             let records = first.add(shape.index_bytes());
             Bins::new(shape, first.cast(), records.cast())

@@ -1,7 +1,7 @@
 //! The thread that empties a stream's bins and writes the accesses.
 //!
-//! It makes no CUDA calls, which could deadlock: a launching thread may hold the driver's locks while it waits for the stream, the
-//! stream for a kernel, and the kernel for this thread.
+//! It makes no CUDA calls, which could deadlock: a launching thread may hold the driver's locks while it waits for the
+//! stream, which waits for a kernel, which waits for this thread.
 
 use crate::recorder::drain::queue::{Phase, Queue, Ticket};
 use crate::recorder::thesis::bins::{Bins, Taken};
@@ -23,7 +23,7 @@ pub struct Ending {
 }
 
 pub trait Sink: Send {
-    /// Writes a chunk, which is empty afterwards. Reports failures itself, as the kernel can only continue if the bins are emptied.
+    /// Writes a chunk and empties it. Reports failures itself, as the kernel can continue only if the bins are emptied.
     fn write(&mut self, ticket: &Ticket, chunk: &mut ChunkBuilder);
 
     /// Ends a launch that has been completely written.
@@ -32,14 +32,14 @@ pub trait Sink: Send {
 
 type Take = fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken;
 
-/// How long the consumer polls without a pause after it has found something, as a full bin blocks the kernel.
+/// How long the consumer polls without a pause after it has found records, as a full bin blocks the kernel.
 const ALERT: Duration = Duration::from_micros(200);
 
-pub const NAP_SHORTEST: Duration = Duration::from_micros(5);
-pub const NAP_LONGEST: Duration = Duration::from_micros(200);
+pub const MIN_NAP: Duration = Duration::from_micros(5);
+pub const MAX_NAP: Duration = Duration::from_micros(200);
 
-/// Time without new records after which those at hand are written, even from partly filled bins, so that the capture of a killed
-/// program shows how far it got.
+/// Time without new records after which the available ones are written, even from partly filled bins, so that the
+/// capture of a killed program shows how far it got.
 pub const QUIET_AFTER: Duration = Duration::from_millis(200);
 
 pub struct Consumer<S> {
@@ -105,13 +105,13 @@ impl<S: Sink> Consumer<S> {
     }
 
     fn while_running(&mut self, ticket: &Ticket) {
-        let mut nap = NAP_SHORTEST;
+        let mut nap = MIN_NAP;
         let mut last_move = Instant::now();
         let mut quiet_taken = false;
         while ticket.phase() == Phase::Running {
             if self.drain(ticket, &[Bins::take_full]) {
                 self.queue.moved();
-                (nap, last_move, quiet_taken) = (NAP_SHORTEST, Instant::now(), false);
+                (nap, last_move, quiet_taken) = (MIN_NAP, Instant::now(), false);
                 continue;
             }
             if last_move.elapsed() < ALERT {
@@ -127,12 +127,12 @@ impl<S: Sink> Consumer<S> {
                 quiet_taken = true;
             }
             self.queue.nap(ticket, nap);
-            nap = (nap * 2).min(NAP_LONGEST);
+            nap = (nap * 2).min(MAX_NAP);
         }
     }
 
-    /// Empties each bin with the first of `ways` that takes anything; returns whether anything was taken.
-    fn drain(&mut self, ticket: &Ticket, ways: &[Take]) -> bool {
+    /// Empties each bin with the first of `methods` that takes anything; returns whether anything was taken.
+    fn drain(&mut self, ticket: &Ticket, methods: &[Take]) -> bool {
         let (mut any, mut lost) = (false, 0);
         for number in 0..self.bins.shape.bins {
             let (builder, chunk) = (&mut self.builders[number], &mut self.chunk);
@@ -145,8 +145,8 @@ impl<S: Sink> Consumer<S> {
                 }
             };
             let mut take = |records: &[Record]| builder.push(records, &mut push);
-            for way in ways {
-                let taken = way(&mut self.bins, number, &mut take);
+            for method in methods {
+                let taken = method(&mut self.bins, number, &mut take);
                 if taken != Taken::default() {
                     any = true;
                     lost += taken.missing;

@@ -30,7 +30,7 @@ impl Sink for Seen {
     fn end(&mut self, ticket: &Arc<Ticket>, ending: Ending) {
         self.endings
             .lock()
-            .expect("no panic before")
+            .expect("no thread panicked")
             .push((ticket.active.launch.launch.0, ending));
     }
 }
@@ -115,7 +115,7 @@ impl Stream {
     fn close(self) -> Vec<(u32, Ending)> {
         self.queue.close();
         self.consumer.join().expect("the consumer panicked");
-        let endings = std::mem::take(&mut *self.seen.endings.lock().expect("no panic before"));
+        let endings = std::mem::take(&mut *self.seen.endings.lock().expect("no thread panicked"));
         let accesses: u64 = endings
             .iter()
             .map(|(_, ending)| ending.thread_accesses)
@@ -190,7 +190,7 @@ fn a_fault_ends_running_and_waiting_launches() {
 }
 
 #[test]
-fn the_end_of_the_program_ends_a_running_kernel() {
+fn program_exit_ends_a_running_kernel() {
     let stream = Stream::new();
     let ticket = stream.push(0);
     stream.queue.started(&ticket);

@@ -1,7 +1,7 @@
 //! Rebuilds access groups from the records of a bin.
 //!
-//! A group's records are consecutive and in lane order, and the first one is marked. A group may cross the end of a window, so a builder
-//! keeps an incomplete one until it gets the bin's next records.
+//! A group's records are consecutive and in lane order, and the first one is marked. A group may cross the end of a
+//! window, so a builder keeps an incomplete group until it receives the bin's next records.
 
 use crate::recorder::thesis::record::{self, Record};
 use superstep_trace::{AccessGroup, WARP_LANES};
@@ -16,7 +16,7 @@ pub struct GroupBuilder {
 }
 
 impl GroupBuilder {
-    /// Takes the bin's next records, and passes every group that they complete to `emit`.
+    /// Adds the bin's next records and passes every group that they complete to `emit`.
     pub fn push(&mut self, mut records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
         while let Some(first) = records.first() {
             let whole = first.group() as usize;
@@ -24,7 +24,7 @@ impl GroupBuilder {
                 let (group, rest) = records.split_at(whole);
                 // Another leader inside means that the rest of this group is missing.
                 if !group[1..].iter().any(Record::is_leader) {
-                    give(group, emit);
+                    emit_groups(group, emit);
                     records = rest;
                     continue;
                 }
@@ -46,7 +46,7 @@ impl GroupBuilder {
         self.pending[self.have] = *record;
         self.have += 1;
         if self.have == self.want {
-            give(&self.pending[..self.have], emit);
+            emit_groups(&self.pending[..self.have], emit);
             self.have = 0;
         }
     }
@@ -55,7 +55,7 @@ impl GroupBuilder {
     pub fn flush(&mut self, emit: &mut impl FnMut(&AccessGroup)) {
         if self.have > 0 {
             self.broken_records += self.have as u64;
-            give(&self.pending[..self.have], emit);
+            emit_groups(&self.pending[..self.have], emit);
             self.have = 0;
         }
     }
@@ -68,9 +68,9 @@ impl GroupBuilder {
 
 /// Passes up to 32 records that were written together to `emit`.
 ///
-/// There is a group for each site and width, since the compiler may merge the probe calls of two sites, and lanes may have
+/// Emits a group for each site and width, since the compiler may merge the probe calls of two sites, and lanes may have
 /// different widths.
-fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
+fn emit_groups(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
     // CTA and site, width, warp.
     let key = |record: &Record| {
         let warp = record.detail & record::THREAD_MASK & !(WARP_LANES as u64 - 1);

@@ -23,7 +23,7 @@ pub struct Record {
     /// Linear CTA number in the high 32 bits, site in the low 32 bits.
     pub cta_site: u64,
     pub address: u64,
-    /// The rest; see the constants of this module.
+    /// The other fields; see the constants in this module.
     pub detail: u64,
 }
 

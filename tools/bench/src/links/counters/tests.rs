@@ -15,7 +15,7 @@ fn counters_are_added_over_links_and_devices() {
 }
 
 #[test]
-fn uncounted_links_return_none_and_unknown_lines_are_errors() {
+fn links_without_counters_return_none_and_unknown_lines_are_errors() {
     let gpu = "GPU 0: NVIDIA (UUID: GPU-1)\n";
     assert_eq!(parse(gpu).unwrap(), None);
     let absent = format!("{gpu}\t Link 0: Data Tx: N/A\n\t Link 0: Data Rx: N/A\n");

@@ -12,7 +12,7 @@ fn traits(backend: Backend, protocols: &[Protocol]) -> Traits {
         kernels: vec!["_Z4stepPf".to_owned(), "_Z4turnPf".to_owned()],
         launches: 40,
         ctas: 64,
-        lasts: Cell::new(Duration::from_millis(100)),
+        duration: Cell::new(Duration::from_millis(100)),
     }
 }
 

@@ -14,7 +14,7 @@ fn streams_join_a_capture_through_events() {
     assert_eq!(
         submit(first, Kind::Copy, |_| Err(CudaError::INVALID_VALUE)),
         Err(CudaError::INVALID_VALUE),
-        "runs immediately outside a capture"
+        "outside a capture, calls run immediately"
     );
     let graph = new_graph();
     assert_eq!(

@@ -4,7 +4,7 @@ use super::*;
 use crate::streams::graphs::{Kind, add, new_graph};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-fn adding(number: u32, to: &Arc<AtomicU32>) -> Work {
+fn append_digit(number: u32, to: &Arc<AtomicU32>) -> Work {
     let to = to.clone();
     let call = move |_| {
         to.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |value| {
@@ -20,43 +20,43 @@ fn adding(number: u32, to: &Arc<AtomicU32>) -> Work {
 fn an_instance_is_independent_of_its_graph() {
     let seen = Arc::new(AtomicU32::new(0));
     let child = new_graph();
-    add(child, &[], adding(5, &seen)).unwrap();
+    add(child, &[], append_digit(5, &seen)).unwrap();
     let graph = new_graph();
-    let first = add(graph, &[], adding(1, &seen)).unwrap();
+    let first = add(graph, &[], append_digit(1, &seen)).unwrap();
     let last = add(graph, &[first], Work::Child(child)).unwrap();
-    add(graph, &[last], adding(3, &seen)).unwrap();
-    let mut made = 0;
-    instantiate(&mut made, graph, 0).unwrap();
-    let run = |made| {
+    add(graph, &[last], append_digit(3, &seen)).unwrap();
+    let mut instance = 0;
+    instantiate(&mut instance, graph, 0).unwrap();
+    let run = |instance| {
         seen.store(0, Ordering::Relaxed);
-        launch(made, std::ptr::null_mut()).unwrap();
+        launch(instance, std::ptr::null_mut()).unwrap();
         seen.load(Ordering::Relaxed)
     };
-    let new = adding(7, &seen);
+    let new = append_digit(7, &seen);
     node(first).unwrap().work.lock().replace(new).unwrap();
-    assert_eq!(run(made), 153);
-    let set = |new| step(made, first, |step| step.work.replace(new));
+    assert_eq!(run(instance), 153);
+    let set = |new| step(instance, first, |step| step.work.replace(new));
     assert_eq!(set(Work::Empty), Err(CudaError::INVALID_VALUE));
-    set(adding(2, &seen)).unwrap();
-    assert_eq!(run(made), 253);
+    set(append_digit(2, &seen)).unwrap();
+    assert_eq!(run(instance), 253);
     let mut result = cudaGraphExecUpdateResultInfo {
         result: cudaGraphExecUpdateResult::cudaGraphExecUpdateError,
         errorNode: std::ptr::null_mut(),
         errorFromNode: std::ptr::null_mut(),
     };
-    update(made, graph, &mut result).unwrap();
+    update(instance, graph, &mut result).unwrap();
     let success = cudaGraphExecUpdateResult::cudaGraphExecUpdateSuccess;
-    assert_eq!((run(made), result.result), (753, success));
+    assert_eq!((run(instance), result.result), (753, success));
     assert_eq!(
-        update(made, child, &mut result),
+        update(instance, child, &mut result),
         Err(CudaError::GRAPH_EXEC_UPDATE_FAILURE)
     );
     let changed = cudaGraphExecUpdateResult::cudaGraphExecUpdateErrorTopologyChanged;
     assert_eq!(result.result, changed);
-    step(made, first, |step| {
+    step(instance, first, |step| {
         step.is_enabled = false;
         Ok(())
     })
     .unwrap();
-    assert_eq!(run(made), 53);
+    assert_eq!(run(instance), 53);
 }

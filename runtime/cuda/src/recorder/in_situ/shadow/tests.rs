@@ -30,9 +30,9 @@ fn blocks_may_contain_other_allocations() {
     // From block 1 into block 3, and within block 3.
     memory.live.insert(block + 8, 2 * block);
     memory.live.insert(3 * block + 16, 8);
-    let holds = |address| [0, 1, 2, 3, 4].map(|number| memory.holds_others(number, address));
-    assert_eq!(holds(block + 8), [false, false, false, true, false]);
-    assert_eq!(holds(3 * block + 16), [false, true, true, true, false]);
+    let others = |address| [0, 1, 2, 3, 4].map(|number| memory.has_others(number, address));
+    assert_eq!(others(block + 8), [false, false, false, true, false]);
+    assert_eq!(others(3 * block + 16), [false, true, true, true, false]);
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn an_allocation_has_exclusive_use_of_its_last_line() {
 
 #[test]
 fn each_block_has_a_place_in_the_table() {
-    let mut memory = shadow(&[(5, 1), (5 + FEWEST_PLACES as u64, 2)]);
+    let mut memory = shadow(&[(5, 1), (5 + MIN_PLACES as u64, 2)]);
     let table = memory.table().unwrap();
-    assert_eq!(table.len(), 2 * FEWEST_PLACES);
+    assert_eq!(table.len(), 2 * MIN_PLACES);
     assert_eq!(
         table[5],
         Block {

@@ -37,7 +37,7 @@ fn copies_add_up_by_operation_width_and_class() {
 
 #[test]
 fn rows_are_transfers_or_first_reads() {
-    let who = |launch: u64, cta: u64| launch << LAUNCH_SHIFT | cta << CTA_SHIFT;
+    let packed = |launch: u64, cta: u64| launch << LAUNCH_SHIFT | cta << CTA_SHIFT;
     let row = |source, receiver, bytes, count| Transfer {
         source,
         receiver,
@@ -48,8 +48,8 @@ fn rows_are_transfers_or_first_reads() {
     };
     let found = parts(&[
         Transfer::default(),
-        row(who(1, 7), who(2, 9), 8, 2),
-        row(who(1, OF_LAUNCHES), who(2, OF_LAUNCHES), 0, 4),
+        row(packed(1, 7), packed(2, 9), 8, 2),
+        row(packed(1, OF_LAUNCHES), packed(2, OF_LAUNCHES), 0, 4),
     ]);
     assert_eq!(found.received.len(), 1);
     let Received {
@@ -63,8 +63,8 @@ fn rows_are_transfers_or_first_reads() {
         (source_launch, source_cta, receiver_launch, receiver_cta),
         (0, 7, 1, 9)
     );
-    let several: Vec<_> = (found.first_read.iter())
+    let first_reads: Vec<_> = (found.first_read.iter())
         .map(|part| (part.stored_bytes, part.several_bytes))
         .collect();
-    assert_eq!(several, [(4, 0), (4, 4)]);
+    assert_eq!(first_reads, [(4, 0), (4, 4)]);
 }

@@ -17,9 +17,9 @@ pub struct Found {
     launches: Vec<LaunchSums>,
     /// Bytes and loads by source and receiver, each given as a launch and a block's first CTA.
     received: BTreeMap<[u32; 4], (u64, u64)>,
-    /// Bytes, by storing and receiving launch.
+    /// Bytes by storing and receiving launch.
     received_of_launches: BTreeMap<[u32; 2], u64>,
-    /// Stored bytes that were read for the first time, by storing and reading launch.
+    /// Stored bytes that were read, counted once, by storing launch and first reading launch.
     first_read: BTreeMap<[u32; 2], u64>,
 }
 
@@ -34,15 +34,15 @@ impl Found {
         self.launches.push(sums);
     }
 
-    /// Adds transfers, by `blocks` of CTAs. `counts` means that the numbers of loads are exact.
-    pub fn add_parts(&mut self, parts: Parts, counts: bool, blocks: CtaBlocks) {
+    /// Adds transfers by `blocks` of CTAs; also adds the numbers of loads if these are `exact_counts`.
+    pub fn add_parts(&mut self, parts: Parts, exact_counts: bool, blocks: CtaBlocks) {
         for part in parts.received {
             let (source, receiver) = (part.source_launch, part.receiver_launch);
             let [from, to] = [part.source_cta, part.receiver_cta].map(|cta| blocks.first(cta));
             let pair = [source, from, receiver, to];
             let (bytes, count) = self.received.entry(pair).or_default();
             *bytes += part.bytes;
-            *count += if counts { part.count } else { 0 };
+            *count += if exact_counts { part.count } else { 0 };
             *self
                 .received_of_launches
                 .entry([source, receiver])
@@ -57,8 +57,8 @@ impl Found {
         }
     }
 
-    /// Adds bytes with multiple writers, which the device only counts per pair of launches.
-    fn add_several(&mut self, parts: &Parts) {
+    /// Adds bytes with multiple writers, which the device counts only per pair of launches.
+    fn add_multiple_writers(&mut self, parts: &Parts) {
         for part in parts
             .first_read
             .iter()
@@ -69,8 +69,8 @@ impl Found {
         }
     }
 
-    /// Leaves out sources of bytes with multiple writers: the CPU backend reports the first writer, the device none.
-    fn without_unsure(mut self) -> Self {
+    /// Drops sources of bytes with multiple writers: the CPU backend reports the first writer, the device none.
+    fn without_ambiguous(mut self) -> Self {
         let Found {
             launches, received, ..
         } = &mut self;
@@ -93,7 +93,7 @@ impl Found {
         self.launches.iter_mut().map(bytes).collect()
     }
 
-    /// Removes the bytes loaded within launches, of which the device may miss some in lines that its cache already holds.
+    /// Removes the bytes loaded within launches, some of which the device may miss in lines already in its cache.
     fn take_within_launch(&mut self) -> u64 {
         let bytes = |sums: &mut LaunchSums| std::mem::take(&mut sums.within_launch_loaded_bytes);
         self.launches.iter_mut().map(bytes).sum()
@@ -137,15 +137,15 @@ fn found<'a>(lines: &mut impl Iterator<Item = &'a str>, program: &Program) -> Fo
         })
         .collect();
     let parts = parts(&rows);
-    found.add_several(&parts);
-    found.add_parts(parts, program.counts(), CtaBlocks::default());
+    found.add_multiple_writers(&parts);
+    found.add_parts(parts, program.has_exact_counts(), CtaBlocks::default());
     found
 }
 
 fn compare(races: bool) {
     let mut numbers = Numbers(3);
     let programs: Vec<_> = (0..PROGRAMS)
-        .map(|seed| Program::any(&mut numbers, seed, races))
+        .map(|seed| Program::random(&mut numbers, seed, races))
         .collect();
     let input: String = programs
         .iter()
@@ -158,8 +158,8 @@ fn compare(races: bool) {
     let mut all_within = (0, 0);
     for mut program in programs {
         let mut found = found(&mut lines, &program);
-        let (least, groups) = (program.expected.take_groups(), found.take_groups());
-        let (most, perhaps_local) = (
+        let (min_groups, groups) = (program.expected.take_groups(), found.take_groups());
+        let (max_local, perhaps_local) = (
             program.expected.take_perhaps_local(),
             found.take_perhaps_local(),
         );
@@ -167,16 +167,16 @@ fn compare(races: bool) {
             found.take_within_launch(),
             program.expected.take_within_launch(),
         );
-        // With races, the device sees another order.
+        // With races, the device sees a different order.
         assert!(races || within.0 <= within.1, "{}", program.text);
         all_within = (all_within.0 + within.0, all_within.1 + within.1);
-        let expected = program.expected.without_unsure();
-        assert_eq!(found.without_unsure(), expected, "{}", program.text);
-        for (most, bytes) in most.iter().zip(&perhaps_local) {
-            assert!(bytes <= most, "{}", program.text);
+        let expected = program.expected.without_ambiguous();
+        assert_eq!(found.without_ambiguous(), expected, "{}", program.text);
+        for (max, bytes) in max_local.iter().zip(&perhaps_local) {
+            assert!(bytes <= max, "{}", program.text);
         }
-        for (least, groups) in least.iter().flatten().zip(groups.iter().flatten()) {
-            assert!(least <= groups, "{}", program.text);
+        for (min, groups) in min_groups.iter().flatten().zip(groups.iter().flatten()) {
+            assert!(min <= groups, "{}", program.text);
         }
     }
     assert_eq!(lines.next(), None);
@@ -185,7 +185,7 @@ fn compare(races: bool) {
 }
 
 #[test]
-fn sums_of_the_handler_equal_those_of_the_cpu_backend() {
+fn handler_sums_match_the_cpu_backend() {
     compare(false);
 }
 

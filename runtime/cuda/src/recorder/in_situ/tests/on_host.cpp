@@ -18,13 +18,13 @@ unsigned sm_number() { return blockIdx.x; }
 struct Change {
   const void *place;
   Host was;
-  unsigned seen; // the CTAs whose cache has it, and therefore nothing older
+  unsigned seen; // CTAs whose caches contain it, and so nothing older
 };
 Change changes[1 << 10];
 unsigned is_cached;
 Change &change_of(const void *place) { return changes[(uintptr_t)place / sizeof(Host) % (1 << 10)]; }
 Host load(const void *place) {
-  host::meanwhile();
+  host::interleave();
   change_of(place).seen |= 1u << blockIdx.x;
   return *(const Host *)place;
 }
@@ -34,7 +34,7 @@ Host load_cached(const void *place) {
   return load(place);
 }
 Host exchange(void *place, Host old, Host next) {
-  host::meanwhile();
+  host::interleave();
   const Host was = *(const Host *)place;
   if (was.before != old.before || was.now != old.now) return was;
   *(Host *)place = next;
@@ -44,7 +44,7 @@ Host exchange(void *place, Host old, Host next) {
 Host exchange_released(void *place, Host old, Host next) { return exchange(place, old, next); }
 unsigned shifted(unsigned bits, unsigned by) { return by > 31 ? 0 : bits << by; }
 uint64_t set_bits(Host *place, uint64_t bits) {
-  host::meanwhile();
+  host::interleave();
   const Host was = *place;
   place->before |= bits;
   change_of(place) = {place, was, 1u << blockIdx.x};
@@ -58,30 +58,30 @@ struct Line {
 Line lines[1 << (IN_SITU_BLOCK_SHIFT - IN_SITU_LINE_SHIFT)];
 unsigned *stored_in;
 unsigned load_line(uint64_t place) {
-  host::meanwhile();
+  host::interleave();
   Line &last = lines[(unsigned *)place - stored_in];
   if (is_cached && !(last.seen >> blockIdx.x & 1) && host::below(2) == 0) return last.was;
   last.seen |= 1u << blockIdx.x;
   return *(unsigned *)place;
 }
 void store_line(uint64_t place, unsigned line) {
-  host::meanwhile();
+  host::interleave();
   lines[(unsigned *)place - stored_in] = {*(unsigned *)place, 1u << blockIdx.x};
   *(unsigned *)place = line;
 }
 uint64_t load_known(const void *place) {
-  host::meanwhile();
+  host::interleave();
   return *(const uint64_t *)place;
 }
-// Loses some rows, since any may be overwritten.
+// Loses some rows, since any row may be overwritten.
 void store_known(void *place, uint64_t row) {
-  host::meanwhile();
+  host::interleave();
   if (host::below(8) != 0) *(uint64_t *)place = row;
 }
 uint64_t load_claim(const void *place) { return load_known(place); }
 void store_claim(void *place, uint64_t row) { store_known(place, row); }
 void add(uint64_t *word, uint64_t value) {
-  host::meanwhile();
+  host::interleave();
   *word += value;
 }
 } // namespace
@@ -108,7 +108,7 @@ void host::run_lane(const Access &access, unsigned lane) {
   InSituFunction own;
   void *address = (void *)access.addresses[lane];
   __superstep_probe_begin(&context, parameter, &own);
-  // Runs both the code for compile-time constant sites and widths and the code for others.
+  // Exercises the code for compile-time constant sites and widths as well as the code for variable ones.
   access_from(&context, parameter, access.operation << 28, address, access.width, &own, access.first_thread % 64 == 0);
   __superstep_probe_end(&context, parameter, &own);
 }
@@ -120,12 +120,12 @@ void host::run_lane(const Access &access, unsigned lane) {
 // 32 * groups consecutive words find no room in a set of 2^bits rows; `e`: ends the launch and prints its sums; `p`: ends
 // the program and prints the rows of its transfers.
 int main() {
-  char what;
+  char command;
   Entry *shadow = nullptr;
   unsigned long long base = 0;
   host::begin_stacks();
-  while (scanf(" %c", &what) == 1) {
-    if (what == 'n') {
+  while (scanf(" %c", &command) == 1) {
+    if (command == 'n') {
       unsigned long long block_bits;
       if (scanf("%llu %lu %u %llu", &base, &host::chance, &is_cached, &block_bits) != 4) return 2;
       context.block_bits = block_bits;
@@ -145,19 +145,19 @@ int main() {
       context.kernels = cleared((uint32_t *)context.kernels, LAUNCHES);
       context.split = cleared(context.split, SPLITS * 8);
       context.split_most = SPLITS;
-    } else if (what == 'f') {
+    } else if (command == 'f') {
       unsigned offset, bytes, pattern;
       if (scanf("%u %u %u", &offset, &bytes, &pattern) != 3) return 2;
       memset((void *)(shadow + offset / 4), (int)pattern, bytes / 4 * sizeof(Entry));
       for (unsigned at = offset / LINE * LINE; at < offset + bytes; at += LINE)
         memset(stored_in + at / LINE, at >= offset && at + LINE <= offset + bytes ? (int)pattern : 0xee, 4);
-    } else if (what == 's') {
+    } else if (command == 's') {
       unsigned words;
       if (scanf("%u", &words) != 1 || words > 8) return 2;
       for (unsigned i = 0; i < words; ++i)
         if (scanf("%lu", &selection[i]) != 1) return 2;
       context.selection = selection;
-    } else if (what == 'l') {
+    } else if (command == 'l') {
       unsigned long long number, kernel, bits;
       if (scanf("%llu %llu %llu", &number, &kernel, &bits) != 3) return 2;
       ((uint32_t *)context.kernels)[number] = (uint32_t)kernel;
@@ -165,7 +165,7 @@ int main() {
       memset((void *)changes, 0, sizeof(changes));
       for (unsigned i = 0; i < sizeof(lines) / sizeof(Line); ++i) lines[i] = {stored_in[i], ~0u};
       context.sums = cleared(context.sums, IN_SITU_COPIES * IN_SITU_SUMS);
-    } else if (what == 'a' || what == 'w') {
+    } else if (command == 'a' || command == 'w') {
       Access access;
       if (scanf("%u %u %u %u %x", &access.cta, &access.first_thread, &access.operation, &access.width, &access.mask) != 5) return 2;
       for (unsigned lane = 0; lane < host::LANES; ++lane) {
@@ -173,8 +173,8 @@ int main() {
         if (access.mask >> lane & 1 && scanf("%u", &offset) != 1) return 2;
         access.addresses[lane] = base + offset;
       }
-      host::begin(access, what == 'w');
-    } else if (what == 'e') {
+      host::begin(access, command == 'w');
+    } else if (command == 'e') {
       host::run_waiting();
       for (unsigned i = 0; i < IN_SITU_SUMS; ++i) {
         unsigned long long sum = 0;
@@ -182,7 +182,7 @@ int main() {
         printf("%llu ", sum);
       }
       printf("\n");
-    } else if (what == 'r') {
+    } else if (command == 'r') {
       unsigned bits, groups, without_room = 0;
       if (scanf("%u %u", &bits, &groups) != 2) return 2;
       const uint64_t mask = (1ull << bits) - 1;
@@ -196,7 +196,7 @@ int main() {
       }
       free(taken);
       printf("%u\n", without_room);
-    } else if (what == 'p') {
+    } else if (command == 'p') {
       for (unsigned i = 0; i < ROWS; ++i) {
         const InSituTransfer row = context.transfers[i];
         if (row.source != 0)

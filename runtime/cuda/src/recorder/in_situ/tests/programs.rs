@@ -19,7 +19,7 @@ const CTAS: u64 = 4;
 const GRID: u64 = 1 << 20;
 const WARPS: u64 = 3;
 const BASE: u64 = 77 << 21;
-/// A few lines only, so that many of them are written or read as a whole.
+/// Only a few lines, so that many of them are written or read as a whole.
 const BYTES: u64 = 1024;
 const LINE: u64 = 128;
 
@@ -43,22 +43,22 @@ pub fn launch(number: u32, kernel: &str) -> Launch {
 pub struct Program {
     pub text: String,
     pub expected: Found,
-    /// Whether accesses are interleaved and lanes may write the same byte. Each access then has a separate warp, so that it
-    /// does not matter which thread is the first to write.
+    /// Whether accesses are interleaved and lanes may write the same byte. In that case each access has its own warp,
+    /// so it does not matter which thread writes first.
     pub races: bool,
-    /// Whether loads through a cache may lack what other threads have just written.
+    /// Whether loads through a cache may miss other threads' latest writes.
     pub is_cached: bool,
-    /// The width of all accesses, if they have the same width; they are then aligned.
+    /// The width of all accesses if they have the same width, in which case they are aligned.
     width: Option<u64>,
-    /// Whether all accesses begin in two words, so that several often happen at the same time.
+    /// Whether all accesses begin in the same two words, so that they often collide.
     is_crowded: bool,
 }
 
 impl Program {
-    pub fn any(numbers: &mut Numbers, seed: u64, races: bool) -> Self {
+    pub fn random(numbers: &mut Numbers, seed: u64, races: bool) -> Self {
         let width = [4, 8, 16].get(numbers.below(16) as usize).copied();
         let is_cached = races || numbers.below(2) == 0;
-        // Blocks of one CTA, of two, or of all.
+        // Blocks of one CTA, two CTAs or all CTAs.
         let blocks = (1u32 << (seed % 3)).try_into().unwrap_or_default();
         let mut program = Program {
             races,
@@ -80,7 +80,7 @@ impl Program {
         }
         program.text += "\n";
         // In every other program, only one CTA writes, so that no byte has multiple writers.
-        let one_writes = numbers.below(2) == 0;
+        let has_one_writer = numbers.below(2) == 0;
         let shadow = Shadow::default();
         shadow.allocate(BASE, BYTES, &AllocationKind::Device);
         let mut accumulators: [Accumulator; CTAS as usize] = Default::default();
@@ -92,7 +92,7 @@ impl Program {
             let bits = launch_bits(recorded);
             let _ = writeln!(program.text, "l {} {kernel} {bits}", number + 1);
             let running = shadow.begin(number, &launch).expect("it fits");
-            let writer = one_writes.then(|| numbers.below(CTAS) as u32);
+            let writer = has_one_writer.then(|| numbers.below(CTAS) as u32);
             for warp in 0..numbers.below(ACCESSES) {
                 let warp = if races { warp } else { numbers.below(WARPS) };
                 let (op, group) = program.access(numbers, writer, warp as u32);
@@ -107,15 +107,15 @@ impl Program {
             program.text += "e\n";
             let (sums, parts) = running.found();
             program.expected.add_sums(sums, is_cached);
-            let counts = program.counts();
-            program.expected.add_parts(parts, counts, blocks);
+            let exact_counts = program.has_exact_counts();
+            program.expected.add_parts(parts, exact_counts, blocks);
         }
         program.text += "p\n";
         program
     }
 
     /// Returns whether counts of loads are exact, which requires that all words are read with the same width.
-    pub fn counts(&self) -> bool {
+    pub fn has_exact_counts(&self) -> bool {
         self.width.is_some()
     }
 
@@ -138,7 +138,7 @@ impl Program {
         let _ = writeln!(self.text, "f {first} {bytes} {pattern}");
     }
 
-    /// Adds an access, by a warp in CTA `writer` if it writes, otherwise by a warp in any CTA.
+    /// Adds an access by a warp in CTA `writer` if it writes, otherwise by a warp in any CTA.
     fn access(
         &mut self,
         numbers: &mut Numbers,
@@ -160,7 +160,7 @@ impl Program {
             }
         }
         if op.writes() && !self.races {
-            leave_apart(&mut offsets, width);
+            drop_overlapping(&mut offsets, width);
         }
         let mut group = AccessGroup {
             cta: writer.filter(|_| op.writes()).unwrap_or(any_cta),
@@ -191,7 +191,7 @@ impl Program {
     }
 }
 
-/// Returns a selection of CTAs, and the choices for how much of a launch is recorded, which is everything in most programs.
+/// Returns a selection of CTAs and the options for how much of a launch is recorded (in half of the programs: all).
 fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded]) {
     let first = numbers.below(CTAS) as u32;
     let range = CtaRange {
@@ -217,7 +217,7 @@ fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded
     (selection, parts)
 }
 
-/// Returns offsets for all lanes, which are consecutive, equal, equidistant or random, and not always aligned.
+/// Returns an offset for each lane. They are consecutive, equal, equidistant or random, and not always aligned.
 fn offsets(numbers: &mut Numbers, width: u64, is_aligned: bool) -> [Option<u64>; WARP_LANES] {
     let distances = [4, 8, 16, 20, 32, LINE];
     let any_line = LINE * numbers.below(BYTES / LINE);
@@ -246,19 +246,19 @@ fn offsets(numbers: &mut Numbers, width: u64, is_aligned: bool) -> [Option<u64>;
     })
 }
 
-/// Returns a mask of all lanes, or of some.
+/// Returns a mask of all or some lanes.
 fn mask(numbers: &mut Numbers) -> u32 {
-    let some = numbers.below(1 << 31) as u32;
+    let random = numbers.below(1 << 31) as u32;
     match numbers.below(6) {
         0..=2 => u32::MAX,
-        3 => some << 1 | 1,
+        3 => random << 1 | 1,
         4 => u32::MAX >> numbers.below(32),
         _ => 1 << numbers.below(32),
     }
 }
 
-/// Only keeps lanes that have no byte in common.
-fn leave_apart(offsets: &mut [Option<u64>; WARP_LANES], width: u64) {
+/// Drops lanes that share a byte with an earlier lane.
+fn drop_overlapping(offsets: &mut [Option<u64>; WARP_LANES], width: u64) {
     let mut taken = [false; BYTES as usize];
     for offset in offsets {
         offset.take_if(|offset| {

@@ -7,7 +7,7 @@ use superstep_runtime_core::in_situ::entry::{Entry, Who};
 const STEPS: usize = 4000;
 
 #[test]
-fn host_and_device_change_entries_in_the_same_way() {
+fn host_and_device_change_entries_identically() {
     let mut source = String::from(
         "#include \"in_situ.h\"\n#include <stdio.h>\nint main(void) {\nstruct InSituEntry e = {0, 0};\n",
     );
@@ -37,7 +37,7 @@ fn host_and_device_change_entries_in_the_same_way() {
             _ => {
                 let past = entry.past(who);
                 let bytes = numbers.below(16) as u8;
-                // Only bytes that a launch wrote are marked.
+                // Only bytes written by a launch are marked.
                 if past >> 63 == 0 && past != 0 {
                     entry.mark(who, bytes);
                     let _ = writeln!(
@@ -67,6 +67,6 @@ fn host_and_device_change_entries_in_the_same_way() {
         .lines()
         .zip(expected.lines())
         .position(|(a, b)| a != b);
-    assert_eq!(first, None, "the first step that differs");
+    assert_eq!(first, None, "first step with a difference");
     assert_eq!(found.lines().count(), STEPS);
 }

@@ -1,8 +1,8 @@
-// Simulates warps on the host, for a handler that is compiled for the host. Each lane has a separate stack, and one lane
-// runs at a time. It stops in `__activemask`, and may stop at accesses to shared data (`meanwhile`). The next lane to run is
-// chosen at random, but reproducibly.
+// Simulates warps for a handler that is compiled for the host. Each lane has a separate stack, and one lane runs at a
+// time. A lane stops in `__activemask`, and may also stop at accesses to shared data (`interleave`). The next lane to
+// run is chosen at random, but reproducibly.
 
-#undef _FORTIFY_SOURCE // it refuses jumps from stack to stack
+#undef _FORTIFY_SOURCE // it rejects jumps between stacks
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ void run_lane(const Access &access, unsigned lane);
 
 struct Lane {
   jmp_buf at;
-  // Where the lane called `__activemask`, and the result. Lanes that call it in the same place meet.
+  // Where the lane called `__activemask`, and the result. Lanes that call it at the same place converge.
   const void *place;
   unsigned answer;
 };
@@ -40,7 +40,7 @@ struct Warp {
 };
 
 Warp warps[WARPS], *warp, *alone; // the running warp, and the only one that may run, if any
-unsigned running, waiting;        // masks of warps; some wait until another one accesses shared data
+unsigned running, waiting;        // masks of warps; a waiting warp starts when another one accesses shared data
 unsigned lane;
 jmp_buf scheduler;
 uint64_t chance;
@@ -51,7 +51,7 @@ unsigned below(unsigned limit) {
 }
 
 // Returns a random bit that is set.
-unsigned any_of(unsigned bits) {
+unsigned random_bit(unsigned bits) {
   const unsigned turn = below(32);
   const unsigned turned = bits >> turn | (turn ? bits << (32 - turn) : 0);
   return (__builtin_ctz(turned) + turn) % 32;
@@ -61,7 +61,7 @@ template <class F> void each(unsigned bits, F visit) {
   for (; bits != 0; bits &= bits - 1) visit((unsigned)__builtin_ctz(bits));
 }
 
-// Stops the lane, and returns to the scheduler.
+// Stops the lane and returns to the scheduler.
 __attribute__((noinline)) void stop() {
   if (_setjmp(warp->lanes[lane].at) == 0) _longjmp(scheduler, 1);
 }
@@ -73,8 +73,8 @@ __attribute__((noinline)) void resume(unsigned next) {
   if (_setjmp(scheduler) == 0) _longjmp(warp->lanes[next].at, 1);
 }
 
-// Runs on a lane's stack: one access after another.
-void live() {
+// Runs on a lane's stack, one access after another.
+void run_accesses() {
   for (;;) {
     stop();
     run_lane(warp->access, lane);
@@ -83,33 +83,33 @@ void live() {
   }
 }
 
-__attribute__((noinline)) void begin_stack(unsigned of) {
-  lane = of;
+__attribute__((noinline)) void begin_stack(unsigned index) {
+  lane = index;
   ucontext_t context;
   getcontext(&context);
   context.uc_stack.ss_sp = malloc(STACK_BYTES);
   context.uc_stack.ss_size = STACK_BYTES;
-  makecontext(&context, live, 0);
+  makecontext(&context, run_accesses, 0);
   if (_setjmp(scheduler) == 0) setcontext(&context);
 }
 
 void begin_stacks() {
-  for (Warp &one : warps) {
-    warp = &one;
+  for (Warp &w : warps) {
+    warp = &w;
     for (unsigned l = 0; l < LANES; ++l) begin_stack(l);
   }
 }
 
 // Starts waiting warps.
-void start(unsigned some) {
-  waiting &= ~some;
-  running |= some;
+void start(unsigned mask) {
+  waiting &= ~mask;
+  running |= mask;
 }
 
-// Lets other lanes run. A waiting warp starts, and in half of the cases runs to its end.
-void meanwhile() {
+// May run other lanes. If a warp is waiting, starts it; in half of the cases, that warp then runs to completion.
+void interleave() {
   if (waiting != 0) {
-    const unsigned next = any_of(waiting);
+    const unsigned next = random_bit(waiting);
     start(1u << next);
     if (below(2) == 0) alone = &warps[next];
     stop();
@@ -118,7 +118,7 @@ void meanwhile() {
   }
 }
 
-// Stops the lane until it gets the mask of the lanes in this place.
+// Stops the lane until it receives the mask of the lanes at this place.
 unsigned meet(const void *place) {
   warp->lanes[lane].place = place;
   warp->ready &= ~(1u << lane);
@@ -126,31 +126,31 @@ unsigned meet(const void *place) {
   return warp->lanes[lane].answer;
 }
 
-// Gives lanes in the same place their mask, which contains all of them or, as after a branch, some.
+// Gives the lanes at one place their mask, which contains all of them or, as after a branch, only some.
 void settle() {
   const unsigned stopped = warp->live & ~warp->ready;
   if (stopped == 0) return;
-  const void *place = warp->lanes[any_of(stopped)].place;
-  unsigned met = 0;
-  each(stopped, [&](unsigned l) { met |= (warp->lanes[l].place == place) << l; });
+  const void *place = warp->lanes[random_bit(stopped)].place;
+  unsigned group = 0;
+  each(stopped, [&](unsigned l) { group |= (warp->lanes[l].place == place) << l; });
   if (below(8) == 0) {
-    const unsigned part = met & (unsigned)(chance >> 16);
-    if (part != 0) met = part;
+    const unsigned part = group & (unsigned)(chance >> 16);
+    if (part != 0) group = part;
   }
-  each(met, [&](unsigned l) { warp->lanes[l].answer = met; });
-  warp->ready |= met;
+  each(group, [&](unsigned l) { warp->lanes[l].answer = group; });
+  warp->ready |= group;
 }
 
 // Runs a lane of the warp until it stops. Lanes that can continue need not wait for the others, but usually do.
 void step() {
   if (warp->ready == 0 || below(32) == 0) settle();
-  resume(any_of(warp->ready));
+  resume(random_bit(warp->ready));
 }
 
-// Runs the started warps to their end.
+// Runs the started warps to completion.
 void run_warps() {
   while (running != 0) {
-    warp = alone ? alone : &warps[any_of(running)];
+    warp = alone ? alone : &warps[random_bit(running)];
     step();
     if (warp->live != 0) continue;
     running &= ~(1u << (warp - warps));
@@ -164,7 +164,7 @@ void run_waiting() {
   run_warps();
 }
 
-// Gives an access to a free warp.
+// Assigns an access to a free warp.
 void begin(const Access &access, bool waits) {
   if (waiting + 1 == 1u << WARPS) run_waiting();
   const unsigned free = __builtin_ctz(~waiting);
@@ -179,7 +179,7 @@ void begin(const Access &access, bool waits) {
 // `change` computes the new value from the old one.
 template <class T, class F> T atomic(T *word, F change) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words have 32 or 64 bits");
-  meanwhile();
+  interleave();
   const T was = *word;
   *word = change(was);
   return was;

@@ -38,7 +38,7 @@ fn a_queue_returns_requests_once_and_reports_an_overflow() {
     let queue = Queue(Pinned { host, device: 0 });
     queue.clear(3);
     let head = host as *mut Head;
-    // SAFETY: the memory holds the head, a child, and arguments.
+    // SAFETY: the memory contains the head, a child, and arguments.
     unsafe {
         (*head).used = 1;
         (*head).used_bytes = 16;
@@ -46,9 +46,9 @@ fn a_queue_returns_requests_once_and_reports_an_overflow() {
         (*child).cta = 7;
         *((host + Queue::BYTES) as *mut u8) = 9;
     }
-    let (asked, bytes) = queue.take("k").expect("there is room");
+    let (requests, bytes) = queue.take("k").expect("there is room");
     assert_eq!(
-        (asked.len(), asked[0].cta, bytes[0], bytes.len()),
+        (requests.len(), requests[0].cta, bytes[0], bytes.len()),
         (1, 7, 9, 16)
     );
     assert!(queue.take("k").expect("there is room").0.is_empty());

@@ -57,19 +57,14 @@ fn the_device_header_has_the_same_layout() {
 
 #[test]
 fn shapes_are_rounded_to_valid_ones() {
-    let least = Shape::rounded(0, 0, 0, 0);
+    let min = Shape::rounded(0, 0, 0, 0);
     assert_eq!(
-        (
-            least.rings,
-            least.piece_units,
-            least.slots,
-            least.host_slots
-        ),
+        (min.rings, min.piece_units, min.slots, min.host_slots),
         (1, 32, 2, 1)
     );
-    let most = Shape::rounded(usize::MAX, usize::MAX, usize::MAX, usize::MAX);
+    let max = Shape::rounded(usize::MAX, usize::MAX, usize::MAX, usize::MAX);
     assert_eq!(
-        (most.rings, most.piece_units, most.slots, most.host_slots),
+        (max.rings, max.piece_units, max.slots, max.host_slots),
         (MAX_RINGS, 1 << 20, MAX_SLOTS, 1 << 16)
     );
     assert_eq!(Shape::rounded(132, 4000, 3, 20).piece_bytes(), 64 << 10);

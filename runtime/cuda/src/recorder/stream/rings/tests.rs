@@ -13,7 +13,7 @@ fn pieces_arrive_in_order_and_their_slots_are_freed() {
     assert_eq!(ring.take(0, |_, _| ()), None);
     let (ready, taken) = (2 * 2, 2 * 2 * 2 + TAKEN_STRIDE_WORDS);
     let data = (shape.host_control_bytes() + 2 * shape.piece_bytes()) / 8;
-    // The second piece arrives before the first, and has to wait.
+    // The second piece arrives before the first and has to wait.
     words[ready + 2].store(7 << 32 | 2, Ordering::Release);
     words[ready + 3].store(1, Ordering::Relaxed);
     assert_eq!(ring.take(0, |_, _| ()), None);
@@ -25,7 +25,7 @@ fn pieces_arrive_in_order_and_their_slots_are_freed() {
     // The second piece belongs to the next launch.
     assert_eq!(ring.take(0, |_, _| ()), None);
     assert_eq!(ring.take(1, |number, _| assert_eq!(number, 1)), Some(112));
-    // The words of the last lap are not mistaken for new ones.
+    // The words of the previous lap are not mistaken for new ones.
     assert_eq!(ring.take(1, |_, _| ()), None);
     assert_eq!(words[taken].load(Ordering::Relaxed), 2);
     assert_eq!(ended.launches(), 0);

@@ -49,15 +49,15 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
 
 /// Pushes `records` in pieces of the given sizes, since windows may end anywhere.
 fn push_all(records: &[Record], pieces: &[usize], builder: &mut GroupBuilder) -> Vec<AccessGroup> {
-    let (mut back, mut rest) = (Vec::new(), records);
+    let (mut actual, mut rest) = (Vec::new(), records);
     for &piece in pieces {
         let (now, later) = rest.split_at(piece.min(rest.len()));
-        builder.push(now, &mut |group| back.push(*group));
+        builder.push(now, &mut |group| actual.push(*group));
         rest = later;
     }
-    builder.push(rest, &mut |group| back.push(*group));
-    builder.flush(&mut |group| back.push(*group));
-    back
+    builder.push(rest, &mut |group| actual.push(*group));
+    builder.flush(&mut |group| actual.push(*group));
+    actual
 }
 
 proptest! {
@@ -73,17 +73,17 @@ proptest! {
     }
 
     #[test]
-    fn records_around_missing_ones_are_kept(
+    fn records_around_missing_ones_are_preserved(
         groups in prop::collection::vec(any_group(), 1..8),
         keep: Vec<bool>,
         pieces in prop::collection::vec(0usize..70, 0..8),
     ) {
         let all: Vec<_> = groups.iter().flat_map(records).collect();
-        let is_kept = |index: usize| keep.get(index).copied().unwrap_or(true);
-        let kept: Vec<_> = (0..all.len()).filter(|&index| is_kept(index)).map(|index| all[index]).collect();
+        let is_present = |index: usize| keep.get(index).copied().unwrap_or(true);
+        let present: Vec<_> = (0..all.len()).filter(|&index| is_present(index)).map(|index| all[index]).collect();
         let mut builder = GroupBuilder::default();
-        let back = push_all(&kept, &pieces, &mut builder);
-        prop_assert_eq!(back.iter().map(AccessGroup::lanes).sum::<usize>(), kept.len());
+        let actual = push_all(&present, &pieces, &mut builder);
+        prop_assert_eq!(actual.iter().map(AccessGroup::lanes).sum::<usize>(), present.len());
     }
 }
 
@@ -95,12 +95,12 @@ fn merged_sites_and_widths_become_separate_groups() {
         ..AccessGroup::EMPTY
     };
     all.addresses[..4].copy_from_slice(&[10, 11, 12, 13]);
-    let mut together = records(&all);
-    together[1].cta_site |= 5;
-    together[3].cta_site |= 5;
-    together[2].detail = together[2].detail & 0xffff_ffff | 8 << 32;
-    let back = push_all(&together, &[], &mut GroupBuilder::default());
-    let seen: Vec<_> = back
+    let mut merged = records(&all);
+    merged[1].cta_site |= 5;
+    merged[3].cta_site |= 5;
+    merged[2].detail = merged[2].detail & 0xffff_ffff | 8 << 32;
+    let actual = push_all(&merged, &[], &mut GroupBuilder::default());
+    let seen: Vec<_> = actual
         .iter()
         .map(|g| {
             (

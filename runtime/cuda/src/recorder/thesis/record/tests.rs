@@ -48,7 +48,7 @@ impl Record {
 
 proptest! {
     #[test]
-    fn packing_keeps_every_field(
+    fn packing_preserves_every_field(
         cta: u32, site: u32, address: u64, width_bytes: u32, thread in 0u32..1024, sm in 0u32..4096,
         group in 1u32..=32, leader: bool, odd_lap: bool,
     ) {
