@@ -228,12 +228,12 @@ fn counts(analysis: &Analysis) -> Vec<Counts> {
 /// Returns exact bounds, except that in a launch with stores, another thread can store the uninitialised bytes.
 fn exact(communication: &Communication) -> Vec<VolumeBounds> {
     let exact = communication.launches.iter().map(|launch| {
-        let (mut least, mut most) = (launch.volume, launch.volume);
+        let (mut lower, mut upper) = (launch.volume, launch.volume);
         if launch.volume.stored_bytes > 0 {
-            least.uninitialised_loaded_bytes = 0;
-            most.unordered_loaded_bytes = launch.volume.uninitialised_loaded_bytes;
+            lower.uninitialised_loaded_bytes = 0;
+            upper.unordered_loaded_bytes = launch.volume.uninitialised_loaded_bytes;
         }
-        VolumeBounds { least, most }
+        VolumeBounds { lower, upper }
     });
     exact.collect()
 }

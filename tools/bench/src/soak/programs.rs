@@ -94,7 +94,7 @@ impl Source {
         let names: Vec<String> = (self.suite.benchmarks.iter())
             .filter(|it| it.only_on.is_none_or(|only| only == backend))
             .filter(|it| it.sizes.contains_key(size) && self.names.contains(&it.name))
-            .filter(|it| only.takes(&it.name, &self.suite.groups))
+            .filter(|it| only.contains(&it.name, &self.suite.groups))
             .map(|it| it.name.clone())
             .collect();
         if names.is_empty() {
