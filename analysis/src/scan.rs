@@ -235,7 +235,7 @@ impl<'a> ChunkScan<'a> {
         if let Some(address) = outside {
             // The first byte of an access may be inside the allocation.
             let last = address.saturating_add(u64::from(group.width_bytes).max(1) - 1);
-            let kind = match self.record.allocations.is_behind(last) {
+            let kind = match self.record.allocations.is_in_last_page(last) {
                 true => PAST_ALLOCATIONS,
                 false => OUTSIDE_ALLOCATIONS,
             };

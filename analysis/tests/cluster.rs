@@ -233,6 +233,6 @@ fn unexpected_rows_are_errors() {
         let first = rows[0].clone();
         rows.push(first);
     });
-    assert!(Kind::of_number(6).is_err());
-    assert_eq!(Kind::of_number(Kind::Wide as u8).unwrap(), Kind::Wide);
+    assert!(Kind::from_number(6).is_err());
+    assert_eq!(Kind::from_number(Kind::Wide as u8).unwrap(), Kind::Wide);
 }

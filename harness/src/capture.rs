@@ -62,7 +62,7 @@ fn kind(error: &TraceError) -> FailureKind {
         | TraceError::SummaryVersion { .. }
         | TraceError::Journal { .. }
         | TraceError::Unreadable { .. } => FailureKind::Capture,
-        TraceError::Export { .. } | TraceError::SeveralCaptures { .. } => FailureKind::Usage,
+        TraceError::Export { .. } | TraceError::MultipleCaptures { .. } => FailureKind::Usage,
         TraceError::Interrupted => FailureKind::Interrupted,
         TraceError::Io { .. }
         | TraceError::Encode { .. }

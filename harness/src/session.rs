@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// Creates a session with the programs in `bundle`, and its inputs unless `fetch` has a mirror.
-    pub fn of_bundle(bundle: Bundle, mut fetch: FetchOptions, format: MessageFormat) -> Self {
+    pub fn from_bundle(bundle: Bundle, mut fetch: FetchOptions, format: MessageFormat) -> Self {
         if fetch.data_mirror.is_none() && bundle.data().is_dir() {
             fetch.data_mirror = Some(bundle.data());
         }
@@ -347,7 +347,10 @@ impl Session {
                 }
                 let what = format!("{}: build", benchmark.name);
                 let _step = self.reporter.step(what, None);
-                build(builder, &Program::of_benchmark(benchmark, &tree.directory))
+                build(
+                    builder,
+                    &Program::from_benchmark(benchmark, &tree.directory),
+                )
             });
             finished(benchmark, &executables);
             Prepared {
@@ -364,7 +367,7 @@ impl Session {
         self.check_tools()?;
         let builder = (self.new_builder(self.toolchain()?, self.build.clone())?).dry();
         for (benchmark, tree) in fetched.sources() {
-            builder.build(&Program::of_benchmark(benchmark, &tree?.directory))?;
+            builder.build(&Program::from_benchmark(benchmark, &tree?.directory))?;
         }
         self.reporter.finish();
         Ok(builder.commands())

@@ -16,7 +16,7 @@ use superstep_report::figures::Programs;
 use crate::choice::{Ctas, Numbers, choice};
 use crate::figure::Figure;
 use crate::stream::{Table, capsule, to_arrow, to_pandas, to_polars};
-use crate::{failure, of_report};
+use crate::{failure, report_error};
 
 /// Opens a capture, given its folder, any file in it, or the folder of a run with one capture, such as
 /// `out/prog/latest`.
@@ -246,7 +246,7 @@ impl Analysis {
     /// Raises a `KeyError` for an unknown name, and a `SuperstepError` if the program has nothing to draw.
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {
         let figure = py.detach(|| self.programs.figure(name));
-        figure.map(|figure| Figure { figure }).map_err(of_report)
+        figure.map(|figure| Figure { figure }).map_err(report_error)
     }
 
     fn __len__(&self) -> usize {

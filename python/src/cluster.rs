@@ -34,7 +34,7 @@ impl RowIterator {
 fn row((bucket, kind, chunk, number, bytes): RowTuple) -> AnalysisResult<Row> {
     Ok(Row {
         bucket,
-        kind: Kind::of_number(kind)?,
+        kind: Kind::from_number(kind)?,
         chunk,
         number,
         bytes,

@@ -12,7 +12,7 @@ use superstep_report::figures::multiples::{Layout, Multiples};
 use superstep_report::figures::{png, svg};
 use superstep_table::FileError;
 
-use crate::of_report;
+use crate::report_error;
 use crate::stream::Table;
 
 /// A figure of the report. Notebooks display it as the value of a cell.
@@ -68,20 +68,20 @@ impl Figure {
     #[getter]
     fn svg(&self, py: Python<'_>) -> PyResult<String> {
         let drawn = py.detach(|| svg(&self.figure, self.figure.name));
-        drawn.map_err(of_report)
+        drawn.map_err(report_error)
     }
 
     /// The figure as a PNG file.
     #[getter]
     fn png<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let drawn = py.detach(|| png(&self.figure));
-        Ok(PyBytes::new(py, &drawn.map_err(of_report)?))
+        Ok(PyBytes::new(py, &drawn.map_err(report_error)?))
     }
 
     /// Writes the figure to `path` as SVG, PNG or PDF, depending on its extension. PDF needs vl-convert-python.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let draw = |draw: fn(&Multiples) -> Result<Vec<u8>>| {
-            py.detach(|| draw(&self.figure)).map_err(of_report)
+            py.detach(|| draw(&self.figure)).map_err(report_error)
         };
         let file = match path.extension().and_then(OsStr::to_str) {
             Some("svg") => draw(|figure| svg(figure, figure.name).map(String::into_bytes))?,
@@ -95,7 +95,7 @@ impl Figure {
             }
         };
         let saved = fs::write(&path, file).map_err(FileError::at("write", &path));
-        saved.map_err(|error| of_report(error.into()))
+        saved.map_err(|error| report_error(error.into()))
     }
 
     fn _repr_svg_(&self, py: Python<'_>) -> PyResult<Option<String>> {

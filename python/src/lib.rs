@@ -39,7 +39,7 @@ fn failure(error: impl Into<ExportError>) -> PyErr {
     }
 }
 
-fn of_report(error: ReportError) -> PyErr {
+fn report_error(error: ReportError) -> PyErr {
     match error {
         error @ ReportError::NoSuchFigure { .. } => PyKeyError::new_err(error.to_string()),
         error => SuperstepError::new_err(error.to_string()),

@@ -11,7 +11,7 @@ use superstep_table::FileError;
 
 use crate::figure::Figure;
 use crate::stream::Table;
-use crate::{failure, of_report};
+use crate::{failure, report_error};
 
 /// Reads a table from its JSON file.
 #[pyfunction]
@@ -44,6 +44,6 @@ pub fn run_figures(
             Some(name) => Ok(vec![programs.figure(name)?]),
         }
     });
-    let figures = figures.map_err(of_report)?.into_iter();
+    let figures = figures.map_err(report_error)?.into_iter();
     Ok(figures.map(|figure| Figure { figure }).collect())
 }

@@ -56,7 +56,7 @@ pub enum TraceError {
         "failed to open {}: it contains {} captures; name one of them: {}",
         path.display(), captures.len(), captures.join(", ")
     )]
-    SeveralCaptures {
+    MultipleCaptures {
         path: PathBuf,
         captures: Vec<String>,
     },

@@ -95,7 +95,7 @@ pub use run::summary::{
 };
 pub use selection::pattern::Pattern;
 pub use selection::{
-    Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,
+    Chooser, CtaRange, MIN_SAMPLED, Recorded, Sample, SampleUnit, Selection, SelectionError,
 };
 
 /// Returns whether serde should omit a field.

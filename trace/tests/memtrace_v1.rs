@@ -260,10 +260,10 @@ fn damage_is_reported_with_its_offset() {
 fn file_names_contain_streams() {
     assert_eq!(memtrace_v1::file_name(StreamId(12)), "MemTrace-pipe-12");
     assert_eq!(
-        memtrace_v1::stream_of_file_name("MemTrace-pipe-12"),
+        memtrace_v1::parse_file_name("MemTrace-pipe-12"),
         Some(StreamId(12))
     );
-    assert_eq!(memtrace_v1::stream_of_file_name("MemTrace-pipe-x"), None);
+    assert_eq!(memtrace_v1::parse_file_name("MemTrace-pipe-x"), None);
 }
 
 proptest! {

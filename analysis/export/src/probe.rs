@@ -241,7 +241,7 @@ fn units(results: &ProbeResults, table: &mut Rows<UnitRow>) -> Result<()> {
         let fields = probe.spec.fields.len();
         let row_words = launch.slots as usize * fields;
         let threads = launch.units as usize;
-        let slots: Vec<u32> = launch.kept_slots().collect();
+        let slots: Vec<u32> = launch.used_slots().collect();
         let cta_position = |at: usize| (at / row_words, at % row_words);
         let thread_position = |at: usize| {
             let row = at / threads;

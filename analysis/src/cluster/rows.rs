@@ -37,7 +37,7 @@ const KINDS: [Kind; 6] = [
 ];
 
 impl Kind {
-    pub fn of_number(number: u8) -> Result<Self> {
+    pub fn from_number(number: u8) -> Result<Self> {
         let kind = KINDS.get(usize::from(number)).copied();
         kind.ok_or(unexpected("a row has an unknown kind"))
     }

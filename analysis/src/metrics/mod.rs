@@ -162,7 +162,7 @@ macro_rules! metrics {
         impl Metrics {
             pub fn tables(&self) -> Vec<Table> {
                 let tables = vec![$(Table::of(&self.$table)),*];
-                if self.cta_blocks.are_ctas() {
+                if self.cta_blocks.is_single_cta() {
                     return tables;
                 }
                 let unit = self.cta_blocks.to_string();
@@ -225,14 +225,14 @@ impl Metrics {
         })
     }
 
-    pub fn uninitialised_of(
+    pub fn uninitialised_rows(
         analysis: &Analysis,
         sites: &SiteTable,
     ) -> Vec<uninitialised::UninitialisedRow> {
         uninitialised::rows(&Source::from_analysis(analysis, &[], sites))
     }
 
-    pub fn within_launch_of(
+    pub fn within_launch_rows(
         analysis: &Analysis,
         sites: &SiteTable,
     ) -> Vec<within_launch::WithinLaunchRow> {

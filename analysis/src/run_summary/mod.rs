@@ -131,7 +131,7 @@ pub struct BenchmarkSummary {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_situ: bool,
     /// Granularity of transfers, degrees and derived metrics in an in-situ run; absent for single CTAs.
-    #[serde(skip_serializing_if = "CtaBlocks::are_ctas")]
+    #[serde(skip_serializing_if = "CtaBlocks::is_single_cta")]
     pub cta_blocks: CtaBlocks,
     /// Times and resources of each kernel, untraced and traced.
     #[serde(skip_serializing_if = "Vec::is_empty")]

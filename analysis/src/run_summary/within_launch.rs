@@ -27,7 +27,7 @@ const MIN_REPORTED_SHARE: f64 = 0.01;
 impl WithinLaunchSummary {
     pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
         let total = &analysis.communication.total;
-        let mut rows = Metrics::within_launch_of(analysis, sites).into_iter();
+        let mut rows = Metrics::within_launch_rows(analysis, sites).into_iter();
         Self {
             loaded_bytes: total.within_launch_loaded_bytes,
             atomic_bytes: total.within_launch_atomic_bytes,

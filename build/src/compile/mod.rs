@@ -44,7 +44,7 @@ pub struct Program {
 
 impl Program {
     /// Returns the program for a benchmark in the source folder `folder`.
-    pub fn of_benchmark(benchmark: &Benchmark, folder: &std::path::Path) -> Self {
+    pub fn from_benchmark(benchmark: &Benchmark, folder: &std::path::Path) -> Self {
         Self {
             name: benchmark.name.clone(),
             folder: folder.to_owned(),

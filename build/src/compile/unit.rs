@@ -238,7 +238,7 @@ impl Builder {
                 // nvcc's g++ only warns about narrowing of non-constants.
                 "-Wno-error=c++11-narrowing",
             ])
-            .texts(macros::of_nvcc(self.toolchain.cuda.version, &[]))
+            .texts(macros::nvcc_macros(self.toolchain.cuda.version, &[]))
             // Device and host code are compiled separately; this identifier matches their static kernels and variables.
             .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see the same list of architectures: CUB and Thrust name their kernels after it.

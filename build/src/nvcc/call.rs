@@ -7,7 +7,7 @@ use std::process::Command;
 use super::flags::Mode;
 use super::invocation::{NvccInvocation, Word};
 use super::{Done, Failure, Nvcc, failed, runtime_libraries};
-use crate::compile::source::macros::of_nvcc;
+use crate::compile::source::macros::nvcc_macros;
 use crate::compile::{Builder, HostObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
 
@@ -204,7 +204,7 @@ impl Call<'_> {
     }
 
     fn macros(&self) -> Vec<String> {
-        of_nvcc(self.nvcc.toolchain.cuda.version, &self.args.architectures)
+        nvcc_macros(self.nvcc.toolchain.cuda.version, &self.args.architectures)
     }
 
     fn host_compiler(&self, source: Language) -> Command {
@@ -265,7 +265,7 @@ impl Call<'_> {
     fn is_system_header(&self, file: &Path) -> bool {
         let mut folders = vec![PathBuf::from("/usr"), self.nvcc.toolkit.clone()];
         folders.extend(self.proprietary_headers());
-        self.builder.brings(file) || folders.iter().any(|folder| file.starts_with(folder))
+        self.builder.provides_header(file) || folders.iter().any(|folder| file.starts_with(folder))
     }
 
     /// Returns the words of the link command, with an object in place of each source.

@@ -12,7 +12,7 @@ mod words;
 
 use std::path::PathBuf;
 
-pub use toolkit::{TOOLKIT_VARIABLE, Toolkit, arch_wanted};
+pub use toolkit::{TOOLKIT_VARIABLE, Toolkit, requested_arch};
 
 use superstep_toolchain::Toolchain;
 

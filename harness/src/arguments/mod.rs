@@ -221,7 +221,7 @@ pub fn session(
 ) -> Result<Session, Failure> {
     let (fetch, format) = (fetch.options()?, execute.message_format);
     let mut session = match bundle {
-        Some(folder) => Session::of_bundle(Bundle::open(folder)?, fetch, format),
+        Some(folder) => Session::from_bundle(Bundle::open(folder)?, fetch, format),
         None => {
             let protocol = in_situ.protocol(execute.protocol);
             Session::new(build.options(protocol), fetch, format)

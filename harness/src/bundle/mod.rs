@@ -70,7 +70,7 @@ impl Bundle {
     }
 
     /// Opens the bundle in `folder`, or by default the one that contains the running executable.
-    pub fn open_or_own(folder: Option<PathBuf>) -> Result<Self, Failure> {
+    pub fn open_or_default(folder: Option<PathBuf>) -> Result<Self, Failure> {
         let own = || std::env::current_exe().ok()?.parent().map(Path::to_owned);
         match folder.or_else(own) {
             Some(folder) => Self::open(&folder),

@@ -186,7 +186,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
         for file in files {
             for library in compile::libraries(&file)? {
                 let name = library.file_name();
-                if let Some(driver) = builder.instead_of_driver(&library)? {
+                if let Some(driver) = builder.driver_stand_in(&library)? {
                     take(name, &driver)?;
                     continue;
                 }

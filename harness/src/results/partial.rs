@@ -16,7 +16,7 @@ pub fn notes(benchmark: &BenchmarkSummary) -> Vec<(&'static str, String)> {
     }
     if benchmark.in_situ {
         let blocks = match benchmark.cta_blocks {
-            blocks if blocks.are_ctas() => String::new(),
+            blocks if blocks.is_single_cta() => String::new(),
             blocks => format!(" (transfers between {blocks})"),
         };
         notes.push(format!(

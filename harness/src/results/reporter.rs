@@ -114,7 +114,7 @@ impl Reporter {
 
     /// Begins the only step of a command; a log shows it only if it takes a long time.
     #[must_use]
-    pub fn only_step(what: &str, capture: &Capture) -> Step {
+    pub fn single_step(what: &str, capture: &Capture) -> Step {
         let reporter = Self::new(MessageFormat::Human);
         Step::new(reporter, what.to_owned(), Some(capture), false)
     }

@@ -37,7 +37,7 @@ fn session(folder: &Path) -> Session {
         download: DownloadLimits::default(),
     };
     let bundle = Bundle::open(folder).unwrap();
-    Session::of_bundle(bundle, fetch, MessageFormat::Human)
+    Session::from_bundle(bundle, fetch, MessageFormat::Human)
 }
 
 #[test]

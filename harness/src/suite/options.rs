@@ -206,10 +206,12 @@ impl Selection {
         let own = groups.filter(|(_, members)| members.iter().any(|member| member == name));
         let own: Vec<String> = own.map(|(group, _)| format!("@{group}")).collect();
         let matches_any = |patterns: &[Pattern]| {
-            patterns.iter().any(|pattern| match pattern.is_of_groups() {
-                true => own.iter().any(|group| pattern.matches(group)),
-                false => pattern.matches(name),
-            })
+            patterns
+                .iter()
+                .any(|pattern| match pattern.matches_groups() {
+                    true => own.iter().any(|group| pattern.matches(group)),
+                    false => pattern.matches(name),
+                })
         };
         (self.only.is_empty() || matches_any(&self.only)) && !matches_any(&self.exclude)
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use superstep_analysis::estimate::{Stratum, estimate};
 use superstep_analysis::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
 use superstep_trace::{
-    Capture, Launch, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
+    Capture, Launch, MIN_SAMPLED, Op, Recorded, SampleUnit, Selection, SiteTable, TraceError,
 };
 
 use super::counts::kind_of;
@@ -154,8 +154,8 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
 /// Returns the CTAs in transfers, the only CTAs known in situ; none if transfers are between blocks.
 fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
-    let are_ctas = capture.header.cta_blocks.are_ctas();
-    let known = capture.launches().filter(move |_| are_ctas);
+    let is_single_cta = capture.header.cta_blocks.is_single_cta();
+    let known = capture.launches().filter(move |_| is_single_cta);
     let received = known.flat_map(|record| record.received);
     let ctas = received.flat_map(|part| {
         [
@@ -198,7 +198,7 @@ fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
         }
         let kernel = launch.launch.kernel.as_str();
         let index = seen.entry(kernel).or_default();
-        let stratum = (kernel, *index < SAMPLE_AT_LEAST);
+        let stratum = (kernel, *index < MIN_SAMPLED);
         let units = strata.entry(stratum).or_default();
         *index += 1;
         units.population += 1;

@@ -64,7 +64,7 @@ pub fn find<'m>(
     let mut places = Vec::new();
     for function in module.defined_functions() {
         let name = function.name();
-        if function.is_kernel() && !spec.takes_kernel(&name, &display_name(&name)) {
+        if function.is_kernel() && !spec.selects_kernel(&name, &display_name(&name)) {
             continue;
         }
         Finder {

@@ -1,6 +1,6 @@
 //! The section of one benchmark.
 
-use super::communication::of_benchmark;
+use super::communication::from_benchmark;
 use super::{front, seconds};
 use crate::error::Result;
 use crate::figures::numbers::{bytes, percent};
@@ -31,7 +31,7 @@ pub(super) fn content(
         (facts(benchmark))
         @if !benchmark.kernels.is_empty() { (kernels(benchmark)) }
         @if let Some(opaque) = &benchmark.opaque { (opaque_kernels(name, opaque)) }
-        @if let Some(metrics) = metrics { (of_benchmark(name, metrics, is_single, folder)?) }
+        @if let Some(metrics) = metrics { (from_benchmark(name, metrics, is_single, folder)?) }
         @if !benchmark.verification.is_empty() { (checks(benchmark)) }
         @if benchmark.seconds != Default::default() { (durations(benchmark)) }
     })
@@ -51,7 +51,7 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
         facts.push(("Recorded", note.to_owned()));
     }
     let blocks = benchmark.cta_blocks;
-    if !blocks.are_ctas() {
+    if !blocks.is_single_cta() {
         let note = "in figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of multiple GPUs, CTA means one of \
              these blocks, numbered consecutively; bytes are counted as each CTA received them";
         facts.push(("Transfers", format!("between {blocks}: {note}")));

@@ -46,7 +46,7 @@ pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Beside]) -> V
 pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Claim> {
     // The statements are about whole programs, with CTAs as the unit of communication.
     let whole = (run.benchmarks.iter())
-        .filter(|benchmark| benchmark.selection.is_none() && benchmark.cta_blocks.are_ctas());
+        .filter(|benchmark| benchmark.selection.is_none() && benchmark.cta_blocks.is_single_cta());
     let programs = whole.filter_map(|benchmark| {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
         Some(Program {
@@ -97,7 +97,7 @@ pub(super) fn thesis() -> Markup {
 }
 
 /// Renders the tables of one benchmark, and its figures unless `is_single`, since the page then has them already.
-pub(super) fn of_benchmark(
+pub(super) fn from_benchmark(
     name: &str,
     metrics: &Metrics,
     is_single: bool,

@@ -10,7 +10,7 @@ fn run(mode: &str, extra: &[(&str, &str)]) -> Run {
     let environment = [
         ("SUPERSTEP_PROTOCOL", "in-situ"),
         // The tables take up whatever memory is available.
-        ("FAKE_MOST_BYTES", "33554432"),
+        ("FAKE_MAX_BYTES", "33554432"),
     ];
     let environment = [&environment, extra].concat();
     Program::build_with("trace", "in_situ.c", "in-situ").run_with(mode, &environment)
@@ -58,7 +58,7 @@ fn an_unsupported_node_is_named() {
 #[test]
 fn stores_to_another_devices_memory_make_loads_unknown() {
     // Without ordering, the slow fills would come too late.
-    let environment = [("FAKE_MOST_BYTES", "16777216"), ("FAKE_SLOW_FILLS", "")];
+    let environment = [("FAKE_MAX_BYTES", "16777216"), ("FAKE_SLOW_FILLS", "")];
     let run = run("devices", &environment);
     assert!(run.status.success(), "{}", run.stderr);
     // The copy on device 1 changes device 0's shadow. A kernel on device 1 that only stores to that device's memory has no
@@ -77,7 +77,7 @@ fn stores_to_another_devices_memory_make_loads_unknown() {
 fn a_counting_run_has_no_shadow_memory() {
     let environment = [
         ("SUPERSTEP_PROTOCOL", "in-situ"),
-        ("FAKE_MOST_BYTES", "33554432"),
+        ("FAKE_MAX_BYTES", "33554432"),
         LIMITED,
     ];
     for (probe, expected) in [("trace", "2\n"), ("count", "0\n")] {

@@ -33,7 +33,7 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
     /// Granularity of transfer endpoints in protocol `in-situ`; absent if it is single CTAs.
-    #[serde(default, skip_serializing_if = "CtaBlocks::are_ctas")]
+    #[serde(default, skip_serializing_if = "CtaBlocks::is_single_cta")]
     pub cta_blocks: CtaBlocks,
 }
 

@@ -154,7 +154,7 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
             "it is not a capture: there is no events.sst; pass the folder that a traced run wrote",
         )),
         [capture] => Ok(capture.clone()),
-        captures => Err(TraceError::SeveralCaptures {
+        captures => Err(TraceError::MultipleCaptures {
             path: path.to_owned(),
             captures: (captures.iter())
                 .map(|capture| capture.strip_prefix(&folder).unwrap_or(capture))

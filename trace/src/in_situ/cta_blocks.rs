@@ -17,7 +17,7 @@ const MAX_LOG2: u32 = 26;
 
 impl CtaBlocks {
     /// Returns whether each CTA is a block by itself.
-    pub fn are_ctas(&self) -> bool {
+    pub fn is_single_cta(&self) -> bool {
         self.log2 == 0
     }
 
@@ -37,7 +37,7 @@ impl CtaBlocks {
     /// Returns the grid of blocks for a grid of CTAs; it is one-dimensional unless each CTA is a block.
     pub fn grid(self, grid: [u32; 3]) -> [u32; 3] {
         let ctas: u64 = grid.map(u64::from).iter().product();
-        match self.are_ctas() {
+        match self.is_single_cta() {
             true => grid,
             false => [ctas.div_ceil(1 << self.log2) as u32, 1, 1],
         }
@@ -53,7 +53,7 @@ impl CtaBlocks {
 
     /// Appends the block size to a name, unless each CTA is a block.
     pub fn named(self, name: impl Display) -> String {
-        match self.are_ctas() {
+        match self.is_single_cta() {
             true => name.to_string(),
             false => format!("{name} ({self})"),
         }
@@ -62,7 +62,7 @@ impl CtaBlocks {
 
 impl Display for CtaBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.are_ctas() {
+        match self.is_single_cta() {
             true => f.write_str("CTAs"),
             false => write!(f, "blocks of {} CTAs", self.ctas()),
         }

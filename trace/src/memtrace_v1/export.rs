@@ -13,7 +13,7 @@ pub fn file_name(stream: StreamId) -> String {
 }
 
 /// Parses the name of a stream's file, the inverse of [`file_name`].
-pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
+pub fn parse_file_name(name: &str) -> Option<StreamId> {
     let number = name.strip_prefix("MemTrace-pipe-")?.parse();
     number.ok().map(StreamId)
 }

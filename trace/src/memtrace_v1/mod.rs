@@ -17,7 +17,7 @@ mod export;
 mod import;
 mod reader;
 
-pub use export::{export, export_file, file_name, stream_of_file_name};
+pub use export::{export, export_file, file_name, parse_file_name};
 pub use import::import;
 pub use reader::{Item, Reader};
 

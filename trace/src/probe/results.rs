@@ -66,7 +66,7 @@ pub struct LaunchResult {
 
 impl LaunchResult {
     /// Returns the slots in `threads`, in its order.
-    pub fn kept_slots(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn used_slots(&self) -> impl Iterator<Item = u32> + '_ {
         let all = self.first_slot..self.first_slot + self.slots;
         let listed = self.thread_slots.iter().flatten().copied();
         let has_list = self.thread_slots.is_some();
@@ -297,7 +297,7 @@ impl ProbeResults {
         launch: &LaunchResult,
         slot: u32,
     ) -> Result<Option<Vec<u64>>, TraceError> {
-        let index = launch.kept_slots().position(|kept| kept == slot);
+        let index = launch.used_slots().position(|kept| kept == slot);
         let (Some(index), Some(part)) = (index, launch.threads) else {
             return Ok(None);
         };

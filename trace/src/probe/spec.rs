@@ -307,7 +307,7 @@ impl ProbeSpec {
     }
 
     /// Returns whether the probe applies to the kernel with this mangled name and readable name without parameters.
-    pub fn takes_kernel(&self, mangled: &str, readable: &str) -> bool {
+    pub fn selects_kernel(&self, mangled: &str, readable: &str) -> bool {
         let mut patterns = self.kernels.iter();
         self.kernels.is_empty() || patterns.any(|it| it.matches_function(mangled, readable))
     }

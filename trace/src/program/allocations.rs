@@ -97,7 +97,7 @@ impl<'a> AllocationMap<'a> {
     }
 
     /// Returns whether `address` is past the end of a device allocation, but in its last page, which a GPU can access.
-    pub fn is_behind(&self, address: u64) -> bool {
+    pub fn is_in_last_page(&self, address: u64) -> bool {
         (self.last_before(address)).is_some_and(|last| last.has_in_last_page(address))
     }
 

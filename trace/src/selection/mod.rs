@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 /// Minimum expected number of sampled CTAs in each grid, and number of each kernel's first launches that are always
 /// sampled. From fewer, the error cannot be estimated.
-pub const SAMPLE_AT_LEAST: u64 = 8;
+pub const MIN_SAMPLED: u64 = 8;
 
 const MILLION: u32 = 1_000_000;
 
@@ -128,14 +128,14 @@ impl Sample {
 
     /// Returns whether CTA `cta` of a grid of `ctas` CTAs is sampled. Agrees with `selection.h` in the CUDA runtime.
     pub fn takes_cta(&self, ctas: u64, cta: u64) -> bool {
-        let bound = ((SAMPLE_AT_LEAST << 32) / ctas.max(1)).max(self.threshold());
-        ctas <= SAMPLE_AT_LEAST || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < bound
+        let bound = ((MIN_SAMPLED << 32) / ctas.max(1)).max(self.threshold());
+        ctas <= MIN_SAMPLED || mix(mix(self.seed ^ ctas).wrapping_add(cta)) >> 32 < bound
     }
 
     /// Returns whether the `index`-th launch of `kernel` in the scope is sampled.
     pub fn takes_launch(&self, kernel: &str, index: u64) -> bool {
         let name = xxhash_rust::xxh3::xxh3_64(kernel.as_bytes());
-        index < SAMPLE_AT_LEAST
+        index < MIN_SAMPLED
             || mix(mix(self.seed ^ name).wrapping_add(index)) >> 32 < self.threshold()
     }
 }
@@ -188,20 +188,20 @@ impl Selection {
         self.sample.is_some_and(|sample| sample.unit == unit)
     }
 
-    fn takes_kernel(&self, kernel: &str, display_name: impl FnOnce() -> Option<String>) -> bool {
+    fn selects_kernel(&self, kernel: &str, display_name: impl FnOnce() -> Option<String>) -> bool {
         self.kernel.as_ref().is_none_or(|pattern| {
             pattern.matches(kernel) || display_name().is_some_and(|name| pattern.matches(&name))
         })
     }
 
     /// Decides whether to record an unnumbered launch of a kernel. For the names, see [`Chooser::next`].
-    pub fn of_any_launch(
+    pub fn decide_unnumbered(
         &self,
         kernel: &str,
         display_name: impl FnOnce() -> Option<String>,
     ) -> Recorded {
         match () {
-            () if !self.takes_kernel(kernel, display_name) => Recorded::OutOfScope,
+            () if !self.selects_kernel(kernel, display_name) => Recorded::OutOfScope,
             () if self.is_by_cta() => Recorded::SelectedCtas,
             () => Recorded::All,
         }
@@ -251,7 +251,7 @@ impl Chooser {
             return Recorded::All;
         }
         let (matches, in_scope) = (self.kernels.entry(kernel.to_owned()))
-            .or_insert_with(|| (selection.takes_kernel(kernel, display_name), 0));
+            .or_insert_with(|| (selection.selects_kernel(kernel, display_name), 0));
         if !*matches {
             return Recorded::OutOfScope;
         }

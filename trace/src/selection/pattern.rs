@@ -35,7 +35,7 @@ impl Pattern {
     }
 
     /// Returns whether it matches group names, which start with `@`.
-    pub fn is_of_groups(&self) -> bool {
+    pub fn matches_groups(&self) -> bool {
         self.text.starts_with('@')
     }
 

@@ -92,7 +92,7 @@ fn ranges_and_rates_are_parsed_or_refused() {
 #[test]
 fn unnumbered_launches_are_selected_by_kernel_and_cta_only() {
     let name = || Some("step".to_owned());
-    let decide = |selection: Selection| selection.of_any_launch("_Z4stepv", name);
+    let decide = |selection: Selection| selection.decide_unnumbered("_Z4stepv", name);
     let kernel = |pattern: &str| Some(pattern.parse().unwrap());
     let ctas = CtaRange::parse_list("0-3").unwrap();
     let numbered = Selection {
@@ -140,7 +140,7 @@ proptest! {
     fn sample_has_about_the_expected_size(seed: u64, millionths in 1u32..=1_000_000, ctas in 100u64..20_000) {
         let sample = Sample { unit: SampleUnit::Ctas, rate_per_million: millionths, seed };
         let sampled = (0..ctas).filter(|&cta| sample.takes_cta(ctas, cta)).count() as f64;
-        let rate = sample.rate().max(SAMPLE_AT_LEAST as f64 / ctas as f64).min(1.0);
+        let rate = sample.rate().max(MIN_SAMPLED as f64 / ctas as f64).min(1.0);
         let (mean, deviation) = (rate * ctas as f64, (rate * (1.0 - rate) * ctas as f64).sqrt());
         prop_assert!((sampled - mean).abs() <= 6.0 * deviation + 1.0, "{sampled} decide {ctas} at {rate}");
     }

@@ -86,7 +86,7 @@ impl Builder {
     }
 
     /// Returns the stand-in that a program needs for a library on the CPU backend, if any.
-    pub fn instead_of_driver(&self, library: &Library) -> Result<Option<PathBuf>> {
+    pub fn driver_stand_in(&self, library: &Library) -> Result<Option<PathBuf>> {
         let is_library = |driver: &&Driver| driver.file == library.file_name();
         match DRIVERS.iter().find(is_library) {
             Some(driver) if driver.works_with_cpu && library.path.is_some() => Ok(None),
@@ -102,7 +102,7 @@ impl Builder {
         }
         let mut lines = String::new();
         for library in libraries(executable)? {
-            let Some(folder) = self.instead_of_driver(&library)? else {
+            let Some(folder) = self.driver_stand_in(&library)? else {
                 continue;
             };
             let folder = folder.parent().unwrap_or(Path::new("."));

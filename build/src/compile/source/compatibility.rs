@@ -66,7 +66,7 @@ impl Builder {
         Ok(args)
     }
 
-    pub fn brings(&self, header: &Path) -> bool {
+    pub fn provides_header(&self, header: &Path) -> bool {
         let tools = [&self.toolchain.llvm.include(), &self.toolchain.cuda.root];
         let shipped = self.installation.folder(FOLDER);
         (tools.into_iter().chain(shipped.as_ref().ok())).any(|folder| header.starts_with(folder))

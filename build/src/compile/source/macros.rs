@@ -7,7 +7,7 @@ use superstep_toolchain::Version;
 
 /// Returns the flags for the macros. `version` is the version of the toolkit that provides the headers; `architectures`
 /// are the compilation targets.
-pub(crate) fn of_nvcc(version: Version, architectures: &[u32]) -> Vec<String> {
+pub(crate) fn nvcc_macros(version: Version, architectures: &[u32]) -> Vec<String> {
     let (major, minor) = (version.major, version.minor);
     let mut flags = vec![
         format!("-D__CUDACC_VER_MAJOR__={major}"),

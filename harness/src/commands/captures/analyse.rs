@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     for (path, folder) in captures.iter().zip(folders(&captures)) {
         let (capture, folder) = (capture::open(path)?, args.out.join(folder));
         let tables = {
-            let _step = Reporter::only_step("analysis", &capture);
+            let _step = Reporter::single_step("analysis", &capture);
             let analysis = analyse_within(&capture, Options::everything(), &limit);
             let analysis = analysis.map_err(failure)?;
             tables::tables(&analysis, capture.sites(), &Settings::default()).map_err(failure)?

@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     let capture = Arc::new(capture::open(&args.path)?);
     let folder = (args.out.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
-    let step = Reporter::only_step("export", &capture);
+    let step = Reporter::single_step("export", &capture);
     let nested = |format| appendix_b::write(&capture, format, &folder).map_err(failure);
     let files = match (args.format, table_format) {
         (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,

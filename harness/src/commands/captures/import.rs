@@ -45,7 +45,7 @@ fn memtrace(args: &Args) -> Result<i32, Failure> {
     let mut streams: Vec<(StreamId, &Path)> = Vec::new();
     for (number, file) in args.files.iter().enumerate() {
         let name = file.file_name().and_then(|name| name.to_str());
-        let stream = memtrace_v1::stream_of_file_name(name.unwrap_or_default())
+        let stream = memtrace_v1::parse_file_name(name.unwrap_or_default())
             .unwrap_or(StreamId(u32::try_from(number).unwrap_or(u32::MAX)));
         if let Some((_, other)) = streams.iter().find(|(taken, _)| *taken == stream) {
             bail!(

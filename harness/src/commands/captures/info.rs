@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let problems = if args.quick {
         capture.problems.clone()
     } else {
-        let _step = Reporter::only_step("verification", &capture);
+        let _step = Reporter::single_step("verification", &capture);
         capture.verify().map_err(failure)?
     };
     // Opening a capture does not check the access data.
@@ -243,7 +243,7 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     if info.in_situ {
         all.push_str(" added up in situ, none recorded");
     }
-    if !header.cta_blocks.are_ctas() {
+    if !header.cta_blocks.is_single_cta() {
         all.push_str(&format!("; transfers between {}", header.cta_blocks));
     }
     line(

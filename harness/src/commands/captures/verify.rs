@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 fn check_capture(path: &Path, json: bool) -> Result<i32, Failure> {
     let capture = capture::open(path)?;
     let scan = {
-        let _step = Reporter::only_step("verification", &capture);
+        let _step = Reporter::single_step("verification", &capture);
         verify::scan(&capture).map_err(failure)?
     };
     let mut checks = vec![verify::capture_complete(&capture)];

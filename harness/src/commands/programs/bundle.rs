@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         match (program.executables, tree) {
             (Ok(executables), Ok(tree)) => programs.push(BundledProgram {
                 benchmark: program.benchmark,
-                program: Program::of_benchmark(program.benchmark, &tree.directory),
+                program: Program::from_benchmark(program.benchmark, &tree.directory),
                 executables,
                 tree,
                 sources: program.sources,

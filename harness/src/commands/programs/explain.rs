@@ -79,7 +79,7 @@ fn explain_source(args: &Args, session: &Session) -> Result<i32, Failure> {
     let (source, more) = args.source.split_at(1);
     let source = &source[0];
     let suite = SourceArgs::compiled(more, &args.include, &args.flag).suite(source)?;
-    let program = Program::of_benchmark(&suite.benchmarks[0], &suite.folder);
+    let program = Program::from_benchmark(&suite.benchmarks[0], &suite.folder);
     let mut explanation = session.builder()?.explain(&program)?;
     session.reporter.finish();
     if let Some(kernel) = &args.kernel {
@@ -170,7 +170,7 @@ fn explain_suite(
     for (benchmark, tree) in fetched.sources() {
         let _step = session.reporter.step(benchmark.name.as_str(), None);
         let explain = |folder: &Path| -> Result<_, Failure> {
-            let program = Program::of_benchmark(benchmark, folder);
+            let program = Program::from_benchmark(benchmark, folder);
             Ok(builder.explain(&program)?.summary())
         };
         let summary = tree.and_then(|tree| explain(&tree.directory));

@@ -160,10 +160,10 @@ fn run_one(
 
 /// Warns about instructions whose counts vary, and about missed injections.
 fn warn(name: &str, result: &CampaignResult, reporter: &Reporter) {
-    if result.unsteady_places > 0 {
+    if result.changed_places > 0 {
         reporter.line(&format!(
             "warning: {name} executed {} of the chosen instructions a different number of times in another run: its threads behave differently from run to run",
-            result.unsteady_places
+            result.changed_places
         ));
     }
     let missed = (result.outcomes.iter()).filter(|(_, outcome)| *outcome == Outcome::Missed);

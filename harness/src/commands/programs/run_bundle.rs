@@ -28,9 +28,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
-    let bundle = Bundle::open_or_own(args.bundle)?;
+    let bundle = Bundle::open_or_default(args.bundle)?;
     let format = args.run.execute.message_format;
-    let mut session = Session::of_bundle(bundle, args.fetch.options()?, format);
+    let mut session = Session::from_bundle(bundle, args.fetch.options()?, format);
     args.run.in_situ.apply(&mut session)?;
     let suite = session.suite("")?;
     let options = SuiteOptions {

@@ -59,7 +59,7 @@ pub struct Campaign<'a> {
 pub struct CampaignResult {
     pub outcomes: Vec<(Injection, Outcome)>,
     /// Places whose counts differ between two error-free runs.
-    pub unsteady_places: u64,
+    pub changed_places: u64,
 }
 
 impl Campaign<'_> {
@@ -76,7 +76,7 @@ impl Campaign<'_> {
         let mut known = read_lines(&path)?;
         let missing = (0..options.injections).filter(|number| !known.contains_key(number));
         let missing = missing.filter_map(|number| profile.space.choose(options.seed, number));
-        let (missing, unsteady_places) = profile.locate(&missing.collect::<Vec<_>>())?;
+        let (missing, changed_places) = profile.locate(&missing.collect::<Vec<_>>())?;
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = Mutex::new(file.map_err(Failure::io("open", &path))?);
         let reference = &profile.reference;
@@ -105,7 +105,7 @@ impl Campaign<'_> {
             outcomes: requested
                 .map(|line| (line.injection, line.outcome))
                 .collect(),
-            unsteady_places,
+            changed_places,
         })
     }
 

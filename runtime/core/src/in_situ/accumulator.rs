@@ -107,7 +107,7 @@ impl Accumulator {
     }
 
     /// Removes and returns the parts collected so far if they use too much memory.
-    pub fn take_many_parts(&mut self) -> Option<Parts> {
+    pub fn take_early_parts(&mut self) -> Option<Parts> {
         (self.received.len() >= MANY_PARTS).then(|| Parts {
             received: std::mem::take(&mut self.received),
             first_read: Vec::new(),
@@ -171,7 +171,7 @@ impl Access<'_> {
     #[inline]
     fn load_entry(&mut self, entry: &mut Entry, word: u64, bytes: u8) {
         let count = u64::from(bytes.count_ones());
-        if entry.is_of_another_cta(self.who) {
+        if entry.is_from_another_cta(self.who) {
             *self.within_launch += count;
         }
         match entry.local(self.who) {

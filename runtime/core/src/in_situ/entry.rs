@@ -178,7 +178,7 @@ impl Entry {
     }
 
     /// Returns whether a CTA other than `who`'s wrote the bytes in `who`'s launch.
-    pub const fn is_of_another_cta(self, who: Who) -> bool {
+    pub const fn is_from_another_cta(self, who: Who) -> bool {
         self.is_from(who.launch())
             && (self.now >> CTA_SHIFT != who.0 >> CTA_SHIFT || self.before & MORE_CTAS_NOW != 0)
     }

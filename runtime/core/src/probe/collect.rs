@@ -49,7 +49,7 @@ impl Found {
                 let rows: Vec<u64> = rows.collect();
                 found.values = rows.iter().copied().step_by(4).collect();
                 found.statistics = Some(rows);
-                found.thread_slots = layout.kept_slots(keep, launch);
+                found.thread_slots = layout.used_slots(keep, launch);
                 let all = || (layout.first_slot..layout.first_slot + layout.slots).collect();
                 let slots = match &found.thread_slots {
                     None => (*keep != KeptThreads::None).then(all),

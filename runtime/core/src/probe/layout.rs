@@ -127,7 +127,7 @@ impl Layout {
     }
 
     /// Returns the places of `keep` that the kernel can reach, or `None` if `keep` is not `At`.
-    pub(super) fn kept_slots(&self, keep: &KeptThreads, launch: &Launch) -> Option<Vec<u32>> {
+    pub(super) fn used_slots(&self, keep: &KeptThreads, launch: &Launch) -> Option<Vec<u32>> {
         let KeptThreads::At(places) = keep else {
             return None;
         };

@@ -37,7 +37,7 @@ impl Session {
     /// Returns how much of a kernel's launches in CUDA graphs is recorded.
     pub fn recorded_in_graphs(&self, kernel: &str) -> Recorded {
         let selection = &self.config.selection;
-        selection.of_any_launch(kernel, || self.display_name(kernel))
+        selection.decide_unnumbered(kernel, || self.display_name(kernel))
     }
 
     fn display_name(&self, kernel: &str) -> Option<String> {

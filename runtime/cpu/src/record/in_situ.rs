@@ -20,7 +20,7 @@ impl Aggregates {
             return;
         };
         self.accumulator.group(shadow, running, op, group);
-        if let Some(parts) = self.accumulator.take_many_parts() {
+        if let Some(parts) = self.accumulator.take_early_parts() {
             session.parts(parts);
         }
     }

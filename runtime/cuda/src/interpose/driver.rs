@@ -26,10 +26,10 @@ fn record_handle(status: Status, handle: *mut Stub, stub: Stub) -> Status {
 }
 
 fn launch(call: Call<'_>, form: Form) -> Status {
-    let is_drivers = true;
+    let is_driver_call = true;
     Call {
         form,
-        is_drivers,
+        is_driver_call,
         ..call
     }
     .run()

@@ -3,7 +3,7 @@
 use crate::cuda::{CudaError, Stub, driver, memory};
 use std::ffi::CStr;
 
-const DEVICE_HEAP_OF: &str = "device malloc heap of ";
+const DEVICE_HEAP_PREFIX: &str = "device malloc heap of ";
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Global {
@@ -49,7 +49,7 @@ fn parse(table: &[u8], names: &[u8]) -> Table {
         .partition::<Vec<Global>, _>(|global| global.bytes > 0);
     let allocating = marks
         .iter()
-        .filter_map(|mark| mark.name.strip_prefix(DEVICE_HEAP_OF));
+        .filter_map(|mark| mark.name.strip_prefix(DEVICE_HEAP_PREFIX));
     Table {
         variables,
         allocating: allocating.map(str::to_owned).collect(),

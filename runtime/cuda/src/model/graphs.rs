@@ -186,7 +186,7 @@ impl Graphs {
         state.graphs.get(&graph).cloned().unwrap_or_default()
     }
 
-    pub fn of_instance(&self, instance: GraphExec) -> Vec<Arc<Node>> {
+    pub fn nodes_of_instance(&self, instance: GraphExec) -> Vec<Arc<Node>> {
         let state = self.state.lock();
         state.instances.get(&instance).cloned().unwrap_or_default()
     }

@@ -75,7 +75,7 @@ impl Runtime {
 
     /// Records new device variables: those that the program's host code names, and all variables in the module of
     /// `kernel`. This loads their modules.
-    pub fn note_variables(&self, kernel: &Kernel) {
+    pub fn record_variables(&self, kernel: &Kernel) {
         let device = current_device();
         self.record_named_variables(device);
         self.record_table(device, kernel);

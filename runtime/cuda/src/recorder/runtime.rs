@@ -180,7 +180,7 @@ impl Runtime {
     /// Records that a module with this probe was registered.
     pub fn registered(&self, probe: Probe) {
         if probe == Probe::Trace && matches!(self.protocol(), Ok(Protocol::InSitu)) {
-            self.in_situ.use_it();
+            self.in_situ.enable();
         }
     }
 

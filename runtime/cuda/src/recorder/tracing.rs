@@ -111,7 +111,7 @@ impl Recorder for Tracing {
         kernel: &Kernel,
         place: &mut dyn Insertion,
     ) -> Result<NodeRecording, RecordError> {
-        runtime().note_variables(kernel);
+        runtime().record_variables(kernel);
         let buffer = place.buffer()?;
         let parameter = buffer.parameter | graph_bits(kernel);
         place.kernel(Some([buffer.context, parameter]))?;

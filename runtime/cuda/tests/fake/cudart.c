@@ -193,7 +193,7 @@ static void unload_at_exit(void) {
 int cudaMalloc(void **pointer, size_t bytes) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, unload_at_exit);
-  if (bytes > limit("FAKE_MOST_BYTES") || used + bytes > limit("FAKE_ALL_BYTES")) return 2;
+  if (bytes > limit("FAKE_MAX_BYTES") || used + bytes > limit("FAKE_ALL_BYTES")) return 2;
   if (sticky) return sticky;
   if (!(*pointer = take(bytes))) return 2;
   if (current_device) set_owner(*pointer, bytes, current_device);

@@ -98,7 +98,7 @@ impl Reference {
             let kernel = record.launch.kernel.as_str();
             let display_name = || Some(sites.display_name(kernel).to_owned());
             let recorded = if self.indistinguishable.contains(&key(&record)) {
-                selection.of_any_launch(kernel, display_name)
+                selection.decide_unnumbered(kernel, display_name)
             } else {
                 chooser.next(kernel, display_name)
             };

@@ -67,7 +67,7 @@ impl Source {
     pub fn bundle(folder: &Path, fetch: &FetchOptions) -> Result<Self, Failure> {
         let bundle = Bundle::open(folder)?;
         let names = bundle.info.benchmarks.clone();
-        let session = Session::of_bundle(bundle, fetch.clone(), MessageFormat::Human);
+        let session = Session::from_bundle(bundle, fetch.clone(), MessageFormat::Human);
         Ok(Self {
             suite: session.suite("")?,
             session,

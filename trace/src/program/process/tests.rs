@@ -29,7 +29,7 @@ fn captures_of_processes_are_ordered_by_rank() {
     assert_eq!(captures_in(folder.path()).unwrap(), [first.clone(), last]);
     assert_eq!(captures_in(&first).unwrap(), [first]);
     let error = Capture::open(folder.path()).unwrap_err();
-    assert!(matches!(&error, TraceError::SeveralCaptures { captures, .. } if captures.len() == 2));
+    assert!(matches!(&error, TraceError::MultipleCaptures { captures, .. } if captures.len() == 2));
     assert!(error.to_string().contains("rank-9-pid-40, rank-10-pid-3"));
     assert_eq!(process(None, 7).to_string(), "pid-7");
     let second = Process {

@@ -9,7 +9,7 @@ fn macros_contain_versions_and_architectures() {
         minor: 9,
         patch: 86,
     };
-    let flags = of_nvcc(version, &[90, 80, 90]);
+    let flags = nvcc_macros(version, &[90, 80, 90]);
     for flag in [
         "-D__CUDACC_VER_MAJOR__=12",
         "-D__CUDACC_VER_MINOR__=9",
@@ -19,5 +19,5 @@ fn macros_contain_versions_and_architectures() {
     ] {
         assert!(flags.iter().any(|it| it == flag), "{flags:?}");
     }
-    assert!(!of_nvcc(version, &[]).concat().contains("ARCH_LIST"));
+    assert!(!nvcc_macros(version, &[]).concat().contains("ARCH_LIST"));
 }

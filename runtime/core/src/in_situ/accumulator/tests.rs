@@ -93,7 +93,7 @@ fn workers_share_memory_and_many_parts_are_taken_early() {
             for cta in (number..CTAS).step_by(2) {
                 let address = 0x1000_0000 + 128 * u64::from(cta) + shift;
                 accumulator.group(&shadow, running, op, &words_of(cta, address));
-                let parts = accumulator.take_many_parts();
+                let parts = accumulator.take_early_parts();
                 early.extend(parts.into_iter().flat_map(|parts| parts.received));
             }
             accumulator.finish(running);

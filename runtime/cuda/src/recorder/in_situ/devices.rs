@@ -41,7 +41,7 @@ impl InSitu {
     /// memory.
     fn discard_others(&self, stored: c_int, have_ended: bool) -> Result<(), RecordError> {
         for device in self.others(stored) {
-            if with_device(device.ordinal, || device.give_up_all(have_ended))? {
+            if with_device(device.ordinal, || device.discard_all(have_ended))? {
                 session().warning(format!(
                     "stores by device {stored} to memory on device {own} are not tracked in situ; later loads from existing allocations on device {own} count as unknown; trace the program instead",
                     own = device.ordinal

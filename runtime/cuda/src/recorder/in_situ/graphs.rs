@@ -29,7 +29,7 @@ use thiserror::Error;
 
 /// The trailing arguments of kernels in the program's own graph, which never runs. With these arguments, a kernel would
 /// fault.
-pub const NOT_YET: [u64; 2] = [0; 2];
+pub const UNASSIGNED: [u64; 2] = [0; 2];
 
 #[derive(Debug, Error)]
 pub enum PlanError {
@@ -287,7 +287,7 @@ fn run_kernel(node: &SingleNode, stub: Stub, into: StreamArgument) -> Result<Sta
     let (shared_bytes, arguments) = (p.sharedMemBytes as usize, p.kernelParams);
     let call = Call {
         form: Form::Extended,
-        is_drivers: true,
+        is_driver_call: true,
         in_graph: true,
         ..Call::new(stub, shape, shared_bytes, into, arguments, &launch)
     };
@@ -342,7 +342,7 @@ impl InSitu {
 
     /// Records a launch of an instance in a trace, and calls `announce` for its kernels. Without a plan, these are
     /// `known`, in the order in which they were added.
-    pub fn note_graph(
+    pub fn record_graph(
         &self,
         instance: GraphExec,
         into: StreamArgument,

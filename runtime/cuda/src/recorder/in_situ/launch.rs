@@ -1,7 +1,7 @@
 //! Launches whose accesses the device sums up.
 
 use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
-use super::{DRAIN_INTERVAL, InSitu, NOT_YET, OnDevice, SLOT_BYTES, sums};
+use super::{DRAIN_INTERVAL, InSitu, OnDevice, SLOT_BYTES, UNASSIGNED, sums};
 use crate::cuda::memory::{self, device_memory};
 use crate::cuda::{CudaError, Status, Stream, cuda};
 use crate::model::graphs::NodeRecording;
@@ -27,7 +27,7 @@ impl Recorder for InSitu {
             return Err(RecordError::TooManyCtas { ctas, max });
         }
         // Done before the launch, since it allocates shadow memory.
-        runtime().note_variables(kernel);
+        runtime().record_variables(kernel);
         let stream = call.stream();
         let mut order = device.order.lock();
         if device.is_to_be_drained() {
@@ -63,8 +63,8 @@ impl Recorder for InSitu {
         kernel: &Kernel,
         place: &mut dyn Insertion,
     ) -> Result<NodeRecording, RecordError> {
-        runtime().note_variables(kernel);
-        place.kernel(Some(NOT_YET))?;
+        runtime().record_variables(kernel);
+        place.kernel(Some(UNASSIGNED))?;
         Ok(NodeRecording::Timed)
     }
 }
@@ -76,7 +76,7 @@ impl OnDevice {
         // SAFETY: the memory contains the sums, and the copy into it has ended.
         let words = unsafe { std::slice::from_raw_parts(first, words) };
         let mut found = sums::of_launch(&active.launch, words);
-        if self.shared.lock().shadow.has_forgotten {
+        if self.shared.lock().shadow.has_unknown_writers {
             // This may be the only reason why bytes are unknown.
             found.sums.unshadowed_loaded_bytes = found.sums.loaded.unknown;
         }
@@ -89,10 +89,10 @@ impl OnDevice {
                 found.lost_bytes
             ));
         }
-        if found.not_split > 0 {
+        if found.unsplit_words > 0 {
             session().fault(format!(
                 "kernel {kernel}: {} accesses to single bytes could not be distinguished, because the memory for them was full; trace this kernel instead",
-                found.not_split
+                found.unsplit_words
             ));
         }
         if found.sums.unshadowed_stored_bytes > 0 {

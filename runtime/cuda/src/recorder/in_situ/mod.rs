@@ -15,7 +15,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use graphs::{NOT_YET, NodeChange};
+pub use graphs::{NodeChange, UNASSIGNED};
 
 use super::RecordError;
 use super::runtime::session;
@@ -90,7 +90,7 @@ struct Order {
 }
 
 impl InSitu {
-    pub fn use_it(&self) {
+    pub fn enable(&self) {
         self.used.store(true, Ordering::Release);
     }
 

@@ -92,7 +92,7 @@ impl OnDevice {
 
     /// Discards all shadow memory; returns whether there was any. Frees it only if `all_ended`, since launches that are
     /// still running may be waiting for the host.
-    pub(super) fn give_up_all(&self, all_ended: bool) -> Result<bool, RecordError> {
+    pub(super) fn discard_all(&self, all_ended: bool) -> Result<bool, RecordError> {
         let shared = &mut *self.shared.lock();
         let pieces = shared.shadow.take_all();
         if !pieces.is_empty() {

@@ -27,7 +27,7 @@ pub struct Shadow {
     pub live: BTreeMap<u64, u64>,
     places: usize,
     /// Whether some memory may have been written before its shadow existed, so that its writers are unknown.
-    pub has_forgotten: bool,
+    pub has_unknown_writers: bool,
 }
 
 /// The shadows of consecutive blocks in a single allocation: all entries, then all lines.
@@ -81,7 +81,7 @@ impl Shadow {
             new.push((piece.memory, piece.bytes()));
             // Blocks between these two contain no other allocation.
             let edges = [number, number + blocks - 1];
-            self.has_forgotten |= edges.iter().any(|&edge| self.has_others(edge, address));
+            self.has_unknown_writers |= edges.iter().any(|&edge| self.has_others(edge, address));
             number += blocks;
         }
         Ok(())

@@ -14,7 +14,7 @@ pub struct Summed {
     /// Bytes for which the table had no room.
     pub lost_bytes: u64,
     /// Words that did not get a separate entry for each byte.
-    pub not_split: u64,
+    pub unsplit_words: u64,
 }
 
 /// Adds up the copies of a launch's sums.
@@ -71,7 +71,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
         sums,
         new_rows: all[NEW_ROWS],
         lost_bytes: all[LOST_BYTES],
-        not_split: all[NOT_SPLIT],
+        unsplit_words: all[NOT_SPLIT],
     }
 }
 

@@ -399,7 +399,7 @@ fn set_in_situ(
         return real(given);
     };
     match check(kernel, given) {
-        Ok(()) => with_arguments(kernel, given, in_situ::NOT_YET, |parameters| {
+        Ok(()) => with_arguments(kernel, given, in_situ::UNASSIGNED, |parameters| {
             real(parameters)
         }),
         Err(error) => cannot_launch(&kernel.name, error),

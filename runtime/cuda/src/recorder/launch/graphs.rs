@@ -18,7 +18,7 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
         return Status::INITIALIZATION_ERROR;
     }
     let runtime = runtime();
-    let nodes = runtime.graphs.of_instance(instance);
+    let nodes = runtime.graphs.nodes_of_instance(instance);
     let is_known = !nodes.is_empty() || runtime.in_situ.has_plan(instance);
     if !is_known || runtime.is_unloaded() {
         return real();
@@ -60,7 +60,9 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
             tickets.push((buffer, ticket));
         }
     };
-    runtime.in_situ.note_graph(instance, into, &nodes, announce);
+    runtime
+        .in_situ
+        .record_graph(instance, into, &nodes, announce);
     let status = real();
     record(event, stream);
     if !status.is_success() {

@@ -40,7 +40,7 @@ pub struct Call<'a> {
     pub shared_bytes: usize,
     pub stream: StreamArgument,
     pub form: Form,
-    pub is_drivers: bool,
+    pub is_driver_call: bool,
     pub launch: &'a dyn Fn(Arguments) -> Status,
     /// Sequence number of the parent's launch; `None` if launched by the host.
     pub parent: Option<u64>,
@@ -67,7 +67,7 @@ impl<'a> Call<'a> {
             shared_bytes,
             stream,
             form: Form::Plain,
-            is_drivers: false,
+            is_driver_call: false,
             launch,
             parent: None,
             in_graph: false,
@@ -197,7 +197,7 @@ impl<'a> Call<'a> {
     }
 
     pub fn begin(&self, kernel: &Kernel) -> ActiveLaunch {
-        runtime().note_variables(kernel);
+        runtime().record_variables(kernel);
         let (stream, name) = (runtime().stream(self.stream), &kernel.name);
         let geometry = geometry(kernel, self.grid, self.block, self.shared_bytes);
         let active = if self.in_graph {

@@ -47,7 +47,7 @@ impl Call<'_> {
     pub fn opaque(&self, kernel: Option<&Kernel>) -> Status {
         let name = match kernel {
             Some(kernel) => Some(kernel.name.clone()),
-            None if self.is_drivers => name_of(self.stub),
+            None if self.is_driver_call => name_of(self.stub),
             None => None,
         };
         let geometry = OpaqueGeometry {
@@ -130,7 +130,8 @@ pub fn launch_graph(
     if runtime.device_to_launch_on().is_none() || captured_by(into.stream()).is_some() {
         return real();
     }
-    if runtime.graphs.of_instance(instance).is_empty() && !runtime.in_situ.has_plan(instance) {
+    if runtime.graphs.nodes_of_instance(instance).is_empty() && !runtime.in_situ.has_plan(instance)
+    {
         return launched(into, None, None, real);
     }
     graphs::launch(instance, into, real)

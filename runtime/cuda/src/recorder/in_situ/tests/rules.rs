@@ -52,7 +52,7 @@ fn host_and_device_change_entries_identically() {
             source,
             "printf(\"%llx %llx %llx %d\\n\", (long long unsigned)e.before, (long long unsigned)e.now, (long long unsigned)in_situ_source(e, {launch}), in_situ_is_of_another_cta(e, {me}ull));"
         );
-        let of_another = u8::from(entry.is_of_another_cta(who));
+        let of_another = u8::from(entry.is_from_another_cta(who));
         let _ = writeln!(
             expected,
             "{:x} {:x} {past:x} {of_another}",
