@@ -67,6 +67,15 @@ impl Run {
         true
     }
 
+    fn addresses(&self) -> impl Iterator<Item = u64> + use<> {
+        let (first, step) = (self.first, u64::from(self.step));
+        (0..u64::from(self.count)).map(move |k| first + k * step)
+    }
+
+    fn last(&self) -> u64 {
+        self.first + (u64::from(self.count) - 1) * u64::from(self.step)
+    }
+
     pub(crate) fn owner_key(&self) -> u64 {
         u64::from(self.owner.launch) << 32 | u64::from(self.owner.cta)
     }
@@ -182,20 +191,41 @@ pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCoun
     })
 }
 
-/// Counts the distances in `runs`, which all belong to one CTA in one launch.
-fn count_owner(runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
-    addresses.clear();
-    for run in runs {
-        let step = u64::from(run.step);
-        addresses.extend((0..u64::from(run.count)).map(|k| run.first + k * step));
-    }
-    if !addresses.is_sorted() {
-        addresses.sort_unstable();
-    }
-    for pair in addresses.windows(2) {
-        if let Some(bin) = bin(&STRIDE_BINS, pair[1] - pair[0]) {
-            counts[bin] += 1;
+/// Counts the distances in `runs`, which all belong to one CTA in one launch and are sorted by their first address.
+fn count_owner(mut runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
+    let mut count = |distance: u64, times: u64| {
+        if let Some(bin) = bin(&STRIDE_BINS, distance) {
+            counts[bin] += times;
         }
+    };
+    let mut before: Option<u64> = None;
+    while let Some(run) = runs.first() {
+        let mut last = run.last();
+        let overlapping = 1
+            + (runs[1..].iter())
+                .take_while(|next| {
+                    let overlaps = next.first <= last;
+                    last = last.max(next.last());
+                    overlaps
+                })
+                .count();
+        let (cluster, rest) = runs.split_at(overlapping);
+        runs = rest;
+        before
+            .iter()
+            .for_each(|before| count(run.first - before, 1));
+        if let [run] = cluster {
+            count(u64::from(run.step), u64::from(run.count) - 1);
+            before = Some(run.last());
+            continue;
+        }
+        addresses.clear();
+        addresses.extend(cluster.iter().flat_map(Run::addresses));
+        addresses.sort_unstable();
+        for pair in addresses.windows(2) {
+            count(pair[1] - pair[0], 1);
+        }
+        before = addresses.last().copied();
     }
 }
 

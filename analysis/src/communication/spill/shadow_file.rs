@@ -3,33 +3,47 @@
 use super::file::Fixed;
 use crate::communication::output::detail::Touched;
 use crate::communication::state::bitmap::WORDS;
-use crate::communication::state::shadow::{
-    MultipleWriters, PAGE_BYTES, Page, PerCell, Tag, Writer,
-};
+use crate::communication::state::cells::{Cells, MultipleWriters, Writer};
+use crate::communication::state::ranges::{Ranges, Store};
+use crate::communication::state::shadow::{Extra, Layout, PAGE_BYTES, Page, Tag};
+
+/// Precedes a page's cells; ranges begin with an end, which is not 0.
+const CELLS: u16 = 0;
 
 pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes());
-    out.extend([
-        page.shift as u8,
-        u8::from(!page.starts.is_empty()),
-        u8::from(!page.sites.is_empty()),
-    ]);
-    // Adjacent cells usually have the same writer.
-    for run in page.cells.chunk_by(|a, b| a == b) {
-        out.extend(run[0].0.to_le_bytes());
-        out.extend((run.len() as u16).to_le_bytes());
-    }
+    let Extra { starts, sites } = page.extra;
+    out.extend([page.shift as u8, u8::from(starts), u8::from(sites)]);
     for word in page.counted {
         out.extend(word.to_le_bytes());
     }
-    for start in &page.starts {
+    let cells = match &page.layout {
+        Layout::Ranges(ranges) => {
+            for (end, store) in ranges.iter() {
+                out.extend((end as u16).to_le_bytes());
+                out.extend(store.tag.0.to_le_bytes());
+                out.extend(store.site.to_le_bytes());
+                out.extend(store.first.to_le_bytes());
+                out.extend(store.width.to_le_bytes());
+            }
+            return;
+        }
+        Layout::Cells(cells) => cells,
+    };
+    out.extend(CELLS.to_le_bytes());
+    // Adjacent cells usually have the same writer.
+    for run in cells.tags.chunk_by(|a, b| a == b) {
+        out.extend(run[0].0.to_le_bytes());
+        out.extend((run.len() as u16).to_le_bytes());
+    }
+    for start in &cells.starts {
         out.extend(start.to_le_bytes());
     }
-    for site in &page.sites {
+    for site in &cells.sites {
         out.extend(site.to_le_bytes());
     }
-    out.extend((page.multiple.len() as u16).to_le_bytes());
-    for entry in &page.multiple {
+    out.extend((cells.multiple.len() as u16).to_le_bytes());
+    for entry in &cells.multiple {
         out.extend(entry.cell.to_le_bytes());
         out.push(entry.all_counted);
         out.extend((entry.writers.len() as u32).to_le_bytes());
@@ -45,29 +59,57 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
     let number = next(bytes)?;
     let shift: u8 = next(bytes)?;
     let mut flag = || Some(next::<u8>(bytes)? == 1);
-    let per_cell = PerCell {
+    let extra = Extra {
         starts: flag()?,
         sites: flag()?,
     };
-    let cells = PAGE_BYTES >> shift.min(2);
-    let mut page = Page::new(Tag::UNWRITTEN, shift == 2, per_cell);
-    page.cells.clear();
-    while page.cells.len() < cells {
-        let tag = Tag(next(bytes)?);
-        let count = usize::from(next::<u16>(bytes)?);
-        page.cells.extend(std::iter::repeat_n(tag, count));
-        if count == 0 || page.cells.len() > cells {
-            return None;
-        }
-    }
+    let mut page = Page::new(Tag::UNWRITTEN, shift == 2, extra);
     for word in 0..WORDS {
         page.counted[word] = next(bytes)?;
     }
-    for start in &mut page.starts {
-        *start = next(bytes)?;
+    let mut end: u16 = next(bytes)?;
+    if end == CELLS {
+        page.layout = Layout::Cells(take_cells(bytes, PAGE_BYTES >> page.shift, extra)?);
+        return Some((number, page));
     }
-    for site in &mut page.sites {
-        *site = next(bytes)?;
+    let (mut ranges, mut at) = (Ranges::new(Tag::UNWRITTEN), 0);
+    loop {
+        let store = Store {
+            tag: Tag(next(bytes)?),
+            site: next(bytes)?,
+            first: next(bytes)?,
+            width: next(bytes)?,
+        };
+        let offset = usize::from(end);
+        if store.width == 0
+            || !(at + 1..=PAGE_BYTES).contains(&offset)
+            || !ranges.set(at, offset, store)
+        {
+            return None;
+        }
+        if offset == PAGE_BYTES {
+            page.layout = Layout::Ranges(ranges);
+            return Some((number, page));
+        }
+        (at, end) = (offset, next(bytes)?);
+    }
+}
+
+fn take_cells(bytes: &mut &[u8], count: usize, extra: Extra) -> Option<Cells> {
+    let mut cells = Cells::default();
+    while cells.tags.len() < count {
+        let tag = Tag(next(bytes)?);
+        let more = usize::from(next::<u16>(bytes)?);
+        cells.tags.extend(std::iter::repeat_n(tag, more));
+        if more == 0 || cells.tags.len() > count {
+            return None;
+        }
+    }
+    if extra.starts {
+        cells.starts = (0..count).map(|_| next(bytes)).collect::<Option<_>>()?;
+    }
+    if extra.sites {
+        cells.sites = (0..count).map(|_| next(bytes)).collect::<Option<_>>()?;
     }
     let entries = next::<u16>(bytes)?;
     for index in 0..entries {
@@ -75,7 +117,7 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
         let all_counted = next(bytes)?;
         let writers: u32 = next(bytes)?;
         if writers == 0 {
-            page.free.push(index);
+            cells.free.push(index);
         }
         let writers = (0..writers)
             .map(|_| {
@@ -84,13 +126,13 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
                 Some(Writer { cta, counted })
             })
             .collect::<Option<_>>()?;
-        page.multiple.push(MultipleWriters {
+        cells.multiple.push(MultipleWriters {
             writers,
             cell,
             all_counted,
         });
     }
-    Some((number, page))
+    Some(cells)
 }
 
 /// Appends the touched bytes of page `number` to `out`.

@@ -318,7 +318,11 @@ impl Reader<'_> {
     ) {
         self.communicated(at, len, times, tag);
         let strides = self.out.options.strides;
-        let start = if strides { self.page.start(at) } else { 0 };
+        let start = if strides {
+            self.page.start(at) as u64
+        } else {
+            0
+        };
         let (Some((entry, first_bit)), Some(launch)) =
             (self.page.multiple_writers(at), tag.launch())
         else {
@@ -484,9 +488,12 @@ pub(crate) fn mark_read(
     out.stored_by(launch, u64::from(bits.count_ones()));
     let cta = tag.cta_number();
     while out.options.strides && bits != 0 {
-        let bit = bits.trailing_zeros() as usize;
-        let start = base + page.start(word * 64 + bit);
-        out.stores.push(Owner { launch, cta }, start);
-        bits &= !page.cell_bits(bit);
+        let ((first, step, count), written) = page.stores(word, bits);
+        let (owner, first) = (Owner { launch, cta }, base + first as u64);
+        match count {
+            1 => out.stores.push(owner, first),
+            _ => out.stores.range(owner, first, step, count),
+        }
+        bits &= !written;
     }
 }

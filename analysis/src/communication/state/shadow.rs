@@ -1,10 +1,12 @@
 //! Shadow memory of one page: the last writer of each byte.
 //!
-//! A page starts with one cell per aligned 4-byte word and is split into one cell per byte when part of a word is
-//! written. Most pages are never split.
+//! A few ranges describe the writers of most pages. A page with more, or with bytes that multiple CTAs wrote in a
+//! launch, has cells instead, one per aligned 4-byte word. It is split into one cell per byte when part of a word is
+//! written; most pages are never split.
 
 use super::bitmap::{WORDS, for_each_word};
-use smallvec::SmallVec;
+use super::cells::{Cells, MultipleWriters};
+use super::ranges::{Ranges, Store};
 use superstep_trace::SiteId;
 
 /// Size of a page of shadow memory, unrelated to the operating system's pages.
@@ -15,7 +17,7 @@ pub(crate) fn page_of(address: u64) -> u64 {
     address / PAGE_BYTES as u64
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Tag(pub(crate) u64);
 
 impl Tag {
@@ -23,7 +25,7 @@ impl Tag {
     pub(crate) const HOST: Tag = Tag(1);
     /// An opaque launch, or an earlier writer.
     pub(crate) const UNKNOWN: Tag = Tag(2);
-    /// Bit that is set if multiple CTAs wrote; the lower bits are then an index into [`Page::multiple`] instead of a
+    /// Bit that is set if multiple CTAs wrote; the lower bits are then an index into [`Cells::multiple`] instead of a
     /// CTA number. CTA numbers are smaller.
     pub(crate) const MULTIPLE: u32 = 1 << 31;
 
@@ -33,8 +35,8 @@ impl Tag {
         Tag((u64::from(launch) + 1) << 32 | u64::from(cta))
     }
 
-    /// Returns the tag of multiple CTAs in launch `launch`, listed at `index` in [`Page::multiple`].
-    fn multiple(launch: u32, index: u16) -> Self {
+    /// Returns the tag of multiple CTAs in launch `launch`, listed at `index` in [`Cells::multiple`].
+    pub(crate) fn multiple(launch: u32, index: u16) -> Self {
         Self::cta(launch, Self::MULTIPLE | u32::from(index))
     }
 
@@ -61,157 +63,142 @@ impl Tag {
     }
 
     #[inline]
-    fn writers_index(self) -> Option<usize> {
+    pub(crate) fn writers_index(self) -> Option<usize> {
         (self.has_multiple_writers()).then_some((self.0 as u32 & !Self::MULTIPLE) as usize)
     }
 }
 
-/// The two or more CTAs that wrote one cell in one launch.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct MultipleWriters {
-    /// Writers, in ascending order of CTA; usually two.
-    pub(crate) writers: SmallVec<[Writer; 2]>,
-    pub(crate) cell: u16,
-    /// Bits set in every writer's `counted`.
-    pub(crate) all_counted: u8,
+/// Properties of the last store to each byte that a page keeps in addition to the writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extra {
+    /// Offset of the store; the largest one if multiple stores in a launch wrote the byte's cell.
+    pub(crate) starts: bool,
+    /// Number of the instruction; the largest one if multiple instructions wrote the cell in a launch.
+    pub(crate) sites: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Writer {
-    pub(crate) cta: u32,
-    /// Bit *b* is set if byte *b* of the cell has been counted as read from this CTA by another entity.
-    pub(crate) counted: u8,
-}
-
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    pub(crate) cells: Vec<Tag>,
+    pub(crate) layout: Layout,
     /// Binary logarithm of a cell's size in bytes: 2 or 0.
     pub(crate) shift: u32,
     /// One bit for each byte with a single writer, set if another entity has read the byte since.
     pub(crate) counted: [u64; WORDS],
-    /// Writers of the cells with multiple writers; an entry without writers is free.
-    pub(crate) multiple: Vec<MultipleWriters>,
-    /// Indices of the free entries in `multiple`.
-    pub(crate) free: Vec<u16>,
-    /// Offset of the store that wrote each cell; the largest one if multiple stores in a launch wrote the cell. Empty
-    /// if not needed.
-    pub(crate) starts: Vec<u16>,
-    /// Number of the instruction that wrote each cell; the largest one if multiple instructions wrote the cell in a
-    /// launch. Empty if not needed.
-    pub(crate) sites: Vec<u32>,
+    pub(crate) extra: Extra,
 }
 
-/// Properties of the last store to each cell that a page keeps in addition to the writer.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PerCell {
-    pub(crate) starts: bool,
-    pub(crate) sites: bool,
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Ranges(Ranges),
+    Cells(Cells),
 }
 
 impl Page {
-    /// Creates a page with `tag` in all cells: one cell per word if `words`, otherwise one per byte.
-    pub(crate) fn new(tag: Tag, words: bool, per_cell: PerCell) -> Self {
-        let shift = if words { 2 } else { 0 };
-        let cells = PAGE_BYTES >> shift;
+    /// Creates a page whose last writer is `tag` everywhere: with one cell per word if `words`, otherwise one per byte.
+    pub(crate) fn new(tag: Tag, words: bool, extra: Extra) -> Self {
         Self {
-            cells: vec![tag; cells],
-            shift,
+            layout: Layout::Ranges(Ranges::new(tag)),
+            shift: if words { 2 } else { 0 },
             counted: [0; WORDS],
-            multiple: Vec::new(),
-            free: Vec::new(),
-            starts: vec![0; if per_cell.starts { cells } else { 0 }],
-            sites: vec![0; if per_cell.sites { cells } else { 0 }],
+            extra,
         }
     }
 
     /// Returns the offset of the store that wrote the byte at `offset`. The page must keep `starts`.
     #[inline]
-    pub(crate) fn start(&self, offset: usize) -> u64 {
-        u64::from(self.starts[offset >> self.shift])
+    pub(crate) fn start(&self, offset: usize) -> usize {
+        match &self.layout {
+            Layout::Ranges(ranges) => ranges.start(offset),
+            Layout::Cells(cells) => usize::from(cells.starts[offset >> self.shift]),
+        }
     }
 
     /// Splits `at..at + len` where the instruction that wrote the bytes changes; returns the length and the instruction
     /// of each part. The page must keep `sites`.
     #[inline]
     pub(crate) fn writers(&self, at: usize, len: usize) -> impl Iterator<Item = (usize, SiteId)> {
-        let (shift, mut at, end) = (self.shift, at, at + len);
+        let (mut at, end) = (at, at + len);
         std::iter::from_fn(move || {
             let start = (at < end).then_some(at)?;
-            let site = self.sites[at >> shift];
-            while at < end && self.sites[at >> shift] == site {
-                at = ((at >> shift) + 1) << shift;
-            }
+            let site;
+            (site, at) = match &self.layout {
+                Layout::Ranges(ranges) => ranges.site_end(start),
+                Layout::Cells(cells) => cells.site_end(start, end, self.shift),
+            };
             Some((at.min(end) - start, SiteId(site)))
         })
     }
 
-    /// Returns the bits of all bytes in the cell that contains byte `bit` of its 64-byte word.
+    /// Returns the address offsets of the stores that wrote the bytes at `bit` and above in word `word`, as the first
+    /// one, their distance, and their number; and which of `bits`, bytes with the same writer, they wrote. The page must
+    /// keep `starts`.
     #[inline]
-    pub(crate) fn cell_bits(&self, bit: usize) -> u64 {
-        ((1 << (1 << self.shift)) - 1) << (bit >> self.shift << self.shift)
+    pub(crate) fn stores(&self, word: usize, bits: u64) -> ((usize, usize, usize), u64) {
+        let bit = bits.trailing_zeros() as usize;
+        let at = word * 64 + bit;
+        match &self.layout {
+            Layout::Ranges(ranges) => {
+                let adjacent = (bits >> bit).trailing_ones() as usize;
+                let (stores, end) = ranges.stores(at, at + adjacent);
+                (stores, (u64::MAX >> (64 - (end - at))) << bit)
+            }
+            Layout::Cells(cells) => {
+                let cell = ((1 << (1 << self.shift)) - 1) << (bit >> self.shift << self.shift);
+                let start = usize::from(cells.starts[at >> self.shift]);
+                ((start, 0, 1), cell)
+            }
+        }
     }
 
     #[inline]
     pub(crate) fn tag(&self, offset: usize) -> Tag {
-        self.cells[offset >> self.shift]
+        match &self.layout {
+            Layout::Ranges(ranges) => ranges.tag(offset),
+            Layout::Cells(cells) => cells.tags[offset >> self.shift],
+        }
     }
 
     /// Returns the last writer of all bytes of an access that fills whole cells, or `None` if there is more than one.
     #[inline]
     pub(crate) fn common_tag(&self, offset: usize, len: usize) -> Option<Tag> {
-        let cells = &self.cells[offset >> self.shift..(offset + len) >> self.shift];
-        let (&first, rest) = cells.split_first()?;
-        rest.iter().all(|&tag| tag == first).then_some(first)
+        let end = offset + len;
+        (self.segment_end(offset, end) == end).then(|| self.tag(offset))
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.cells.len() * 8
-            + self.starts.len() * 2
-            + self.sites.len() * 4
-            + self.multiple.len() * 40
+        let cells = match &self.layout {
+            Layout::Ranges(_) => 0,
+            Layout::Cells(cells) => cells.bytes(),
+        };
+        size_of::<Self>() + cells
     }
 
     /// Returns the first offset after `offset` with a last writer other than the one at `offset`; at most `end`.
     #[inline]
     pub(crate) fn segment_end(&self, offset: usize, end: usize) -> usize {
-        let first = offset >> self.shift;
-        let last = (end - 1) >> self.shift;
-        let tag = self.cells[first];
-        match self.cells[first + 1..=last].iter().position(|&t| t != tag) {
-            Some(more) => (first + 1 + more) << self.shift,
-            None => end,
+        match &self.layout {
+            Layout::Ranges(ranges) => ranges.segment_end(offset).min(end),
+            Layout::Cells(cells) => cells.segment_end(offset, end, self.shift),
+        }
+    }
+
+    pub(crate) fn has_unwritten(&self) -> bool {
+        match &self.layout {
+            Layout::Ranges(ranges) => (ranges.iter()).any(|(_, store)| store.tag == Tag::UNWRITTEN),
+            Layout::Cells(cells) => cells.tags.contains(&Tag::UNWRITTEN),
         }
     }
 
     /// Returns the writers of the cell at `offset` if there is more than one, and the byte's bit in
-    /// [`Writer::counted`].
+    /// [`super::cells::Writer::counted`].
     #[inline]
     pub(crate) fn multiple_writers(&mut self, offset: usize) -> Option<(&mut MultipleWriters, u8)> {
+        let Layout::Cells(cells) = &mut self.layout else {
+            return None;
+        };
         let bit = 1 << (offset & ((1 << self.shift) - 1));
-        let index = self.cells[offset >> self.shift].writers_index()?;
-        self.multiple.get_mut(index).map(|entry| (entry, bit))
-    }
-
-    /// Returns the index of an entry for the writers of `cell`.
-    fn take_entry(&mut self, cell: usize) -> u16 {
-        let index = self.free.pop().unwrap_or_else(|| {
-            // There is at most one entry per cell.
-            self.multiple.push(MultipleWriters::default());
-            (self.multiple.len() - 1) as u16
-        });
-        let entry = &mut self.multiple[usize::from(index)];
-        (entry.cell, entry.all_counted) = (cell as u16, 0);
-        index
-    }
-
-    /// Frees the entry of `old`, the replaced tag of a cell.
-    #[inline]
-    fn free_entry(&mut self, old: Tag) {
-        if let Some(index) = old.writers_index() {
-            self.multiple[index].writers.clear();
-            self.free.push(index as u16);
-        }
+        let index = cells.tags[offset >> self.shift].writers_index()?;
+        cells.multiple.get_mut(index).map(|entry| (entry, bit))
     }
 
     #[inline]
@@ -232,34 +219,21 @@ impl Page {
     #[inline]
     fn fit(&mut self, offset: usize, len: usize) {
         if (offset | len) & ((1 << self.shift) - 1) != 0 {
-            self.split();
+            if let Layout::Cells(cells) = &mut self.layout {
+                cells.split(self.shift);
+            }
+            self.shift = 0;
         }
     }
 
-    fn split(&mut self) {
-        let (shift, bytes) = (self.shift, 1 << self.shift);
-        let cells = self.cells.iter();
-        self.cells = (cells.flat_map(|&tag| std::iter::repeat_n(tag, bytes))).collect();
-        let starts = self.starts.iter();
-        self.starts = (starts.flat_map(|&start| std::iter::repeat_n(start, bytes))).collect();
-        let sites = self.sites.iter();
-        self.sites = (sites.flat_map(|&site| std::iter::repeat_n(site, bytes))).collect();
-        self.shift = 0;
-        let entries = std::mem::take(&mut self.multiple);
-        self.free.clear();
-        for entry in entries.iter().filter(|entry| !entry.writers.is_empty()) {
-            for byte in 0..bytes {
-                let cell = usize::from(entry.cell) << shift | byte;
-                let launch = self.cells[cell].launch().unwrap_or_default();
-                let index = self.take_entry(cell);
-                self.cells[cell] = Tag::multiple(launch, index);
-                let part = &mut self.multiple[usize::from(index)];
-                (part.writers).extend(entry.writers.iter().map(|writer| Writer {
-                    cta: writer.cta,
-                    counted: writer.counted >> byte & 1,
-                }));
-                part.all_counted = entry.all_counted >> byte & 1;
-            }
+    /// Returns the cells, which are created from the ranges if needed.
+    fn cells(&mut self) -> &mut Cells {
+        if let Layout::Ranges(ranges) = &self.layout {
+            self.layout = Layout::Cells(Cells::new(ranges, self.shift, self.extra));
+        }
+        match &mut self.layout {
+            Layout::Cells(cells) => cells,
+            Layout::Ranges(_) => unreachable!("the ranges were replaced"),
         }
     }
 
@@ -269,13 +243,15 @@ impl Page {
             return;
         }
         self.fit(offset, len);
-        let cells = offset >> self.shift..(offset + len) >> self.shift;
-        if self.has_multiple_writers() {
-            for cell in cells.clone() {
-                self.free_entry(self.cells[cell]);
-            }
+        let end = offset + len;
+        let is_set = match &mut self.layout {
+            Layout::Ranges(ranges) => ranges.set(offset, end, Store::untraced(tag)),
+            Layout::Cells(_) => false,
+        };
+        if !is_set {
+            let shift = self.shift;
+            self.cells().set(offset >> shift..end >> shift, tag);
         }
-        self.cells[cells].fill(tag);
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
@@ -289,69 +265,32 @@ impl Page {
         site: SiteId,
         (launch, cta): (u32, u32),
     ) {
-        if self.starts.is_empty() {
-            self.fit(offset, len);
-        } else {
-            self.fit(offset, len | width);
-            self.mark_starts(offset, len, width, launch);
-        }
-        if !self.sites.is_empty() {
-            let cells = offset >> self.shift..(offset + len) >> self.shift;
-            let sites = &mut self.sites[cells.clone()];
-            for (old, tag) in sites.iter_mut().zip(&self.cells[cells]) {
-                let is_same_launch = tag.launch() == Some(launch);
-                *old = site.0.max(if is_same_launch { *old } else { 0 });
-            }
-        }
-        let tag = Tag::cta(launch, cta);
-        for cell in offset >> self.shift..(offset + len) >> self.shift {
-            let old = self.cells[cell];
-            if old == tag {
-                continue;
-            }
-            if old.launch() == Some(launch) {
-                self.write_again(cell, old, launch, cta);
-            } else {
-                self.cells[cell] = tag;
-                self.free_entry(old);
-            }
+        let Extra { starts, sites } = self.extra;
+        self.fit(offset, if starts { len | width } else { len });
+        let (first, width) = if starts { (offset, width) } else { (0, 1) };
+        let store = Store {
+            tag: Tag::cta(launch, cta),
+            site: if sites { site.0 } else { 0 },
+            first: first as u16,
+            width: width as u16,
+        };
+        let is_written = match &mut self.layout {
+            Layout::Ranges(ranges) => ranges.write(offset, offset + len, store),
+            Layout::Cells(_) => false,
+        };
+        if !is_written {
+            let shift = self.shift;
+            self.cells().write((offset, len), store, shift);
         }
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
-    /// Records the starts of stores before the range is written.
-    fn mark_starts(&mut self, offset: usize, len: usize, width: usize, launch: u32) {
-        for start in (offset..offset + len).step_by(width) {
-            let cells = start >> self.shift..(start + width) >> self.shift;
-            let starts = &mut self.starts[cells.clone()];
-            for (old, tag) in starts.iter_mut().zip(&self.cells[cells]) {
-                let is_same_launch = tag.launch() == Some(launch);
-                *old = (start as u16).max(if is_same_launch { *old } else { 0 });
-            }
-        }
-    }
-
-    #[cold]
-    fn write_again(&mut self, cell: usize, old: Tag, launch: u32, cta: u32) {
-        let index = old.writers_index().unwrap_or_else(|| {
-            let index = self.take_entry(cell);
-            self.cells[cell] = Tag::multiple(launch, index);
-            let first = Writer {
-                cta: old.cta_number(),
-                counted: 0,
-            };
-            self.multiple[usize::from(index)].writers.push(first);
-            usize::from(index)
-        });
-        let entry = &mut self.multiple[index];
-        if entry.writers.last().is_none_or(|last| last.cta != cta) {
-            entry.writers.push(Writer { cta, counted: 0 });
-        }
-    }
-
     #[inline]
     pub(crate) fn has_multiple_writers(&self) -> bool {
-        self.multiple.len() > self.free.len()
+        match &self.layout {
+            Layout::Ranges(_) => false,
+            Layout::Cells(cells) => cells.has_multiple_writers(),
+        }
     }
 
     /// Returns the byte ranges (offset, length) that multiple CTAs wrote in launch `launch`.
@@ -359,11 +298,12 @@ impl Page {
         &self,
         launch: u32,
     ) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.multiple.iter().filter_map(move |entry| {
-            let cell = usize::from(entry.cell);
-            (!entry.writers.is_empty() && self.cells[cell].launch() == Some(launch))
-                .then_some((cell << self.shift, 1 << self.shift))
-        })
+        let cells = match &self.layout {
+            Layout::Ranges(_) => None,
+            Layout::Cells(cells) => Some(cells.written_by_multiple(launch)),
+        };
+        let shift = self.shift;
+        (cells.into_iter().flatten()).map(move |cell| (cell << shift, 1 << shift))
     }
 }
 

@@ -5,7 +5,7 @@ use super::exact::ExactPage;
 use super::host::Untraced;
 use super::local::Local;
 use super::reader::{Reader, Seen, by_allocation};
-use super::shadow::{PAGE_BYTES, Page, PerCell, Tag, page_of};
+use super::shadow::{Extra, PAGE_BYTES, Page, Tag, page_of};
 use super::unwritten::{Search, outside, unwritten_in};
 use super::writers::Writers;
 use crate::communication::engine::Options;
@@ -358,7 +358,7 @@ impl Shard {
         };
         if survey.reads && writes {
             let is_one_cta = records.first().map(|it| it.cta) == records.last().map(|it| it.cta);
-            if !is_one_cta || page.cells.contains(&Tag::UNWRITTEN) {
+            if !is_one_cta || page.has_unwritten() {
                 scratch.writers.add(records, survey.has_phases);
                 scratch.writers.carry_forward();
             }
@@ -496,7 +496,7 @@ pub(crate) fn fresh_page(
     let mut page = Page::new(
         Tag::UNWRITTEN,
         words,
-        PerCell {
+        Extra {
             starts: options.strides,
             sites: options.details,
         },

@@ -245,7 +245,6 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn equals_the_oracle(steps in any_steps(false), chunk in 1usize..6) {

@@ -245,7 +245,6 @@ fn check_bounds(found: &Found, want: &Communication) -> Result<(), TestCaseError
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn equals_the_oracle_without_races(steps in any_steps(false).prop_map(without_races)) {

@@ -1,6 +1,7 @@
 //! Tests for `shadow`.
 
 use super::*;
+use proptest::prelude::*;
 
 #[test]
 fn a_tag_contains_launch_and_cta() {
@@ -19,7 +20,7 @@ fn a_partial_word_write_splits_the_page_and_keeps_its_state() {
     let mut page = Page::new(
         Tag::HOST,
         true,
-        PerCell {
+        Extra {
             starts: true,
             sites: true,
         },
@@ -48,7 +49,7 @@ fn a_partial_word_write_splits_the_page_and_keeps_its_state() {
 
 #[test]
 fn a_host_write_replaces_the_writers_of_a_range() {
-    let mut page = Page::new(Tag::UNWRITTEN, true, PerCell::default());
+    let mut page = Page::new(Tag::UNWRITTEN, true, Extra::default());
     page.write((0, 8), 4, SiteId(9), (0, 1));
     page.write((0, 8), 4, SiteId(9), (0, 2));
     page.set(2, 4, Tag::HOST);
@@ -56,4 +57,63 @@ fn a_host_write_replaces_the_writers_of_a_range() {
     assert_eq!(page.tag(2), Tag::HOST);
     assert!(page.multiple_writers(3).is_none());
     assert_eq!(page.written_by_multiple(0).count(), 4);
+}
+
+/// A store or non-kernel write: launch (0: the host), CTA, offset and width in bytes, number of accesses, instruction.
+fn write() -> impl Strategy<Value = (u32, u32, usize, usize, usize, u32)> {
+    let width = prop_oneof![Just(1_usize), Just(4), Just(8), Just(12), Just(16)];
+    (
+        0..3_u32,
+        0..3_u32,
+        0..64_usize,
+        width,
+        1..40_usize,
+        1..4_u32,
+    )
+        .prop_map(|(launch, cta, at, width, count, site)| {
+            (launch, cta, at * width, width, count, site)
+        })
+}
+
+proptest! {
+    #[test]
+    fn ranges_and_cells_agree(mut writes in prop::collection::vec(write(), 0..12), is_word_page in any::<bool>()) {
+        // The host writes first; the CTAs of a launch store in ascending order.
+        writes.sort_by_key(|&(launch, cta, ..)| (launch, cta));
+        let extra = Extra { starts: true, sites: true };
+        let [mut page, mut cells] = [(); 2].map(|()| Page::new(Tag::UNWRITTEN, is_word_page, extra));
+        cells.cells();
+        for (launch, cta, offset, width, count, site) in writes {
+            let len = width * count;
+            for page in [&mut page, &mut cells] {
+                match launch.checked_sub(1) {
+                    None => page.set(offset, len, Tag::HOST),
+                    Some(launch) => page.write((offset, len), width, SiteId(site), (launch, cta)),
+                }
+            }
+            // No access ends after this.
+            for at in 0..1700 {
+                let tags = [&page, &cells].map(Page::has_multiple_writers);
+                prop_assert_eq!(tags[0], tags[1]);
+                prop_assert_eq!(page.tag(at), cells.tag(at), "{}", at);
+                prop_assert_eq!(page.segment_end(at, PAGE_BYTES), cells.segment_end(at, PAGE_BYTES));
+                if page.tag(at).launch().is_some() {
+                    prop_assert_eq!(page.start(at), cells.start(at), "{}", at);
+                    prop_assert!(page.writers(at, 1).eq(cells.writers(at, 1)), "{}", at);
+                    let adjacent = (u64::MAX << (at % 64)) & u64::MAX >> (63 - (page.segment_end(at, PAGE_BYTES) - 1).min(at | 63) % 64);
+                    let starts = |page: &Page| {
+                        let mut bits = adjacent;
+                        let mut starts = std::collections::BTreeSet::new();
+                        while bits != 0 {
+                            let ((first, step, count), written) = page.stores(at / 64, bits);
+                            starts.extend((0..count).map(|k| first + k * step));
+                            bits &= !written;
+                        }
+                        starts
+                    };
+                    prop_assert_eq!(starts(&page), starts(&cells), "{}", at);
+                }
+            }
+        }
+    }
 }
