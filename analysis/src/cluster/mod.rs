@@ -14,7 +14,7 @@ pub use rows::{Kind, NextRow, Row, Rows};
 use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
 use crate::communication::{
     BLOCK_RECORDS, Block, Cutter, Decoded, Engine, Item, LaunchRecords, LaunchStrides, MemoryLimit,
-    Options, Packet, Record, Run, Sorter, Sums, Transfer, Transfers, WideAccesses, WidePart, add,
+    Options, Packet, Run, Sorter, Sums, Transfer, Transfers, Unsorted, WideAccesses, WidePart, add,
     distances, recycle, unpacked,
 };
 use crate::error::Result;
@@ -207,20 +207,21 @@ impl<'a> Accesses<'a> for BucketAccesses<'_> {
         let position = context.position;
         let wide = WideAccesses::default();
         let mut blocks: Vec<Block> = Vec::new();
-        let mut flat: Vec<Record> = Vec::new();
+        let mut unsorted = Unsorted::default();
         while self.next_launch()? == Some(position) {
             let Some(accesses) = self.waiting.pop_front() else {
                 break;
             };
-            flat.extend(accesses.numbered(&wide)?);
-            if flat.len() >= BLOCK_RECORDS {
+            let records = accesses.numbered(&wide)?;
+            records.into_iter().for_each(|record| unsorted.push(record));
+            if unsorted.records.len() >= BLOCK_RECORDS {
                 let spare = &engine.decoder.spare;
-                blocks.push(Block::from_records(&mut flat, spare));
+                blocks.push(Block::new(&mut unsorted, spare));
                 engine.overflow.make_room(&mut blocks, spare)?;
             }
         }
-        if !flat.is_empty() {
-            blocks.push(Block::from_records(&mut flat, &engine.decoder.spare));
+        if !unsorted.records.is_empty() {
+            blocks.push(Block::new(&mut unsorted, &engine.decoder.spare));
         }
         if !blocks.is_empty() {
             let launches = [(context, Decoded::new(blocks, wide.into_accesses()))];

@@ -85,8 +85,44 @@ pub(crate) fn recycle(blocks: impl IntoIterator<Item = Block>, spare: &Spare) {
     }
 }
 
+/// Records in the order of the capture.
+pub(crate) struct Unsorted {
+    pub(crate) records: Vec<Record>,
+    /// Number of records by shard.
+    counts: Vec<u32>,
+}
+
+impl Default for Unsorted {
+    fn default() -> Self {
+        Self {
+            records: Vec::new(),
+            counts: vec![0; SHARDS],
+        }
+    }
+}
+
+impl Unsorted {
+    #[inline]
+    pub(crate) fn push(&mut self, record: Record) {
+        self.counts[shard_of(record.page())] += 1;
+        self.records.push(record);
+    }
+
+    /// Removes the records from number `first` on.
+    pub(crate) fn remove(&mut self, first: usize) {
+        for record in self.records.drain(first..) {
+            self.counts[shard_of(record.page())] -= 1;
+        }
+    }
+}
+
 impl Block {
-    pub(crate) fn new(flat: &mut Vec<Record>, counts: &mut [u32], spare: &Spare) -> Self {
+    /// Moves all records into a block.
+    pub(crate) fn new(unsorted: &mut Unsorted, spare: &Spare) -> Self {
+        let Unsorted {
+            records: flat,
+            counts,
+        } = unsorted;
         let used = spare.objects().pop();
         let mut records = used.unwrap_or_default();
         match flat.first() {
@@ -104,15 +140,6 @@ impl Block {
         flat.clear();
         counts.fill(0);
         Self::Memory(records, ends)
-    }
-
-    /// Moves all `records` into a block.
-    pub(crate) fn from_records(records: &mut Vec<Record>, spare: &Spare) -> Self {
-        let mut counts = vec![0; SHARDS];
-        for record in records.iter() {
-            counts[shard_of(record.page())] += 1;
-        }
-        Self::new(records, &mut counts, spare)
     }
 
     /// Advances the phases of an in-memory block by the grid barriers before it.

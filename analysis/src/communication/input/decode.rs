@@ -1,8 +1,9 @@
 //! Reads the accesses of launches and cuts them into records.
 
-use super::block::{BLOCK_RECORDS, Block, Pool, SHARDS, Spare, shard_of};
+use super::block::{BLOCK_RECORDS, Block, Pool, Spare, Unsorted};
 use super::phases::Phases;
-use super::record::{Record, WideAccess, WideAccesses, cut, starts};
+use super::record::{MAX_SITE, Record, WideAccess, WideAccesses, cut, starts};
+use super::repeats::Repeats;
 use crate::communication::engine::Options;
 use crate::communication::state::shadow::Tag;
 use crate::counts::{Counts, GroupSource};
@@ -21,6 +22,13 @@ pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
             what: "a CTA number",
             value: u64::from(group.cta),
             limit: u64::from(Tag::MULTIPLE) - 1,
+        });
+    }
+    if group.site.0 > MAX_SITE {
+        return Err(AnalysisError::TooLarge {
+            what: "a site number",
+            value: u64::from(group.site.0),
+            limit: u64::from(MAX_SITE),
         });
     }
     Ok(ops.op(group.site)?)
@@ -44,9 +52,8 @@ pub(crate) fn collect(
     ops: &SiteOps,
     options: Options,
     wide: &WideAccesses,
-    (flat, spare): (&mut Vec<Record>, &Spare),
+    (flat, spare): (&mut Unsorted, &Spare),
 ) -> Result<Collected> {
-    flat.clear();
     let Collected {
         mut counts,
         mut sites,
@@ -54,9 +61,10 @@ pub(crate) fn collect(
         mut blocks,
     } = Collected::default();
     let exact = options.matches_addresses();
-    let mut ends = vec![0u32; SHARDS];
+    let mut repeats = Repeats::new();
     source.read(chunk, &mut |group| {
         if group.is_grid_barrier() {
+            repeats.end_warp(group, flat);
             phases.pass(group);
             return Ok(());
         }
@@ -65,9 +73,14 @@ pub(crate) fn collect(
         if options.details {
             sites.add(group);
         }
+        if op.writes() {
+            repeats.end_warp(group, flat);
+        } else if repeats.count(group) {
+            return Ok(());
+        }
+        let first = flat.records.len();
         let sink = |mut record: Record| {
             phases.advance(&mut record);
-            ends[shard_of(record.page())] += 1;
             flat.push(record);
         };
         if exact {
@@ -75,13 +88,18 @@ pub(crate) fn collect(
         } else {
             cut(group, op, wide, sink);
         }
-        if flat.len() >= BLOCK_RECORDS {
-            blocks.push(Block::new(flat, &mut ends, spare));
+        if !exact && !op.writes() {
+            repeats.add(group, first, flat);
+        }
+        if flat.records.len() >= BLOCK_RECORDS {
+            repeats.end(flat);
+            blocks.push(Block::new(flat, spare));
         }
         Ok(())
     })?;
-    if !flat.is_empty() {
-        blocks.push(Block::new(flat, &mut ends, spare));
+    repeats.end(flat);
+    if !flat.records.is_empty() {
+        blocks.push(Block::new(flat, spare));
     }
     Ok(Collected {
         counts,
@@ -131,7 +149,7 @@ impl Decoded {
 pub(crate) struct Decoder {
     pub(crate) ops: SiteOps,
     options: Options,
-    flat: Pool<Vec<Record>>,
+    flat: Pool<Unsorted>,
     pub(crate) spare: Spare,
 }
 
@@ -151,7 +169,7 @@ impl Decoder {
         chunk: usize,
         wide: &WideAccesses,
     ) -> Result<Collected> {
-        self.flat.with(Vec::new, |flat| {
+        self.flat.with(Unsorted::default, |flat| {
             collect(
                 source,
                 chunk,

@@ -5,3 +5,4 @@ pub(crate) mod decode;
 pub(crate) mod packets;
 pub(crate) mod phases;
 pub(crate) mod record;
+pub(crate) mod repeats;

@@ -24,6 +24,9 @@ const PIECE: u16 = 1 << 15;
 const WIDTH: u16 = READS - 1;
 const WARP: u16 = (1 << WARP_BITS) - 1;
 const WARP_BITS: u32 = 5;
+/// Largest number of a site; the bits above contain the binary logarithm of [`Record::times`].
+pub(crate) const MAX_SITE: u32 = (1 << SITE_BITS) - 1;
+const SITE_BITS: u32 = 27;
 /// The last phase that is distinguished; later ones count as this one.
 const LAST_PHASE: u16 = u16::MAX >> WARP_BITS;
 
@@ -95,7 +98,43 @@ impl Record {
 
     #[inline]
     pub(crate) fn volume(&self) -> u64 {
-        (self.width() * self.lanes()) as u64
+        (self.width() * self.lanes()) as u64 * self.times()
+    }
+
+    /// Returns the site of the access, unless the record is a piece.
+    #[inline]
+    pub(crate) fn site(&self) -> SiteId {
+        SiteId(self.origin & MAX_SITE)
+    }
+
+    /// Returns the number of times that the lanes make the same accesses.
+    #[inline]
+    pub(crate) fn times(&self) -> u64 {
+        match self.pattern() {
+            Pattern::Piece => 1,
+            _ => 1 << (self.origin >> SITE_BITS),
+        }
+    }
+
+    /// Returns the number of accesses to each address.
+    #[inline]
+    pub(crate) fn accesses(&self) -> u64 {
+        match self.pattern() {
+            Pattern::Contiguous | Pattern::Piece => self.times(),
+            Pattern::Same => self.lanes() as u64 * self.times(),
+        }
+    }
+
+    /// Returns false for a part of an access.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shape & PIECE == 0
+    }
+
+    /// Returns the record of accesses that were made `1 << power` times.
+    pub(crate) fn repeated(mut self, power: u32) -> Self {
+        self.origin |= power << SITE_BITS;
+        self
     }
 
     /// Splits off the first `lanes` lanes of a contiguous record.

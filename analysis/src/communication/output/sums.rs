@@ -58,7 +58,7 @@ impl<'a> View<'a> {
     pub(crate) fn site_of(&self, record: &Record) -> Option<SiteId> {
         match record.pattern() {
             Pattern::Piece => (self.wide.get(record.origin as usize)).map(|wide| wide.site),
-            _ => Some(SiteId(record.origin)),
+            _ => Some(record.site()),
         }
     }
 

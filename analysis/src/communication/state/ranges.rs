@@ -3,7 +3,7 @@
 use super::shadow::{PAGE_BYTES, Tag};
 
 /// Maximum number of ranges in a page; a page with more writers has one entry per cell instead.
-const MAX_RANGES: usize = 8;
+const MAX_RANGES: usize = 16;
 
 /// The last store to the bytes of a range: consecutive accesses by one CTA and one instruction, or a non-kernel write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -163,7 +163,7 @@ impl Reader<'_> {
                     && writers.has_other_writer(byte, record.cta, thread)
             })
         });
-        bytes.count() as u64
+        record.times() * bytes.count() as u64
     }
 
     #[cold]
@@ -180,8 +180,8 @@ impl Reader<'_> {
     fn record(&mut self, record: &Record) {
         let (at, width) = (record.offset(), record.width());
         match record.pattern() {
-            Pattern::Contiguous => self.run(at, record.extent(), width, 1),
-            Pattern::Same => self.run(at, width, width, record.lanes() as u64),
+            Pattern::Contiguous => self.run(at, record.extent(), width, record.times()),
+            Pattern::Same => self.run(at, width, width, record.accesses()),
             Pattern::Piece => self.bytes(at, width, 1, Some(record.origin), |_| false),
         }
     }
@@ -193,14 +193,14 @@ impl Reader<'_> {
             Pattern::Contiguous => width,
             _ => 0,
         };
-        let piece = record.pattern() == Pattern::Piece;
+        let (piece, times) = (record.pattern() == Pattern::Piece, record.times());
         let mut at = record.offset();
         for thread in record.threads() {
             if local.wrote_any(at, width, thread) || piece {
                 let wide = piece.then_some(record.origin);
-                self.bytes(at, width, 1, wide, |byte| local.wrote(byte, thread));
+                self.bytes(at, width, times, wide, |byte| local.wrote(byte, thread));
             } else {
-                self.run(at, width, width, 1);
+                self.run(at, width, width, times);
             }
             at += step;
         }

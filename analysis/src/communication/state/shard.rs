@@ -10,7 +10,7 @@ use super::unwritten::{Search, outside, unwritten_in};
 use super::writers::Writers;
 use crate::communication::engine::Options;
 use crate::communication::input::block::{Block, Gathered};
-use crate::communication::input::record::{CtaOrder, Pattern, Record, Survey};
+use crate::communication::input::record::{CtaOrder, Record, Survey};
 use crate::communication::output::detail::{SoleAllocation, Touched, Touches};
 use crate::communication::output::sums::{ShardOut, View};
 use crate::communication::spill::file::{self, SpillFile, SpillFolder};
@@ -537,10 +537,7 @@ pub(crate) fn count_untraced_reads(
 
 /// Counts a read of a page that no kernel has written; `parts` are the parts with untraced writers.
 fn count_untraced_read(parts: &[Part], record: &Record, out: &mut ShardOut) {
-    let times = match record.pattern() {
-        Pattern::Contiguous | Pattern::Piece => 1,
-        Pattern::Same => record.lanes() as u64,
-    };
+    let times = record.accesses();
     let (start, end) = (record.offset(), record.offset() + record.extent());
     let mut rest = record.extent();
     for &(offset, len, tag) in parts {

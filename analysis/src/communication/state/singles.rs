@@ -55,7 +55,7 @@ impl Reader<'_> {
             }
             let indices = |list: usize| lists[list][..lens[list]].iter().map(|&i| usize::from(i));
             for record in indices(0).map(|index| &records[index]) {
-                let volume = (width * record.lanes()) as u64;
+                let volume = record.volume();
                 self.out
                     .count_untraced(self.page.tag(record.offset()), volume);
             }
@@ -65,7 +65,7 @@ impl Reader<'_> {
             }
             for index in indices(2) {
                 let record = &records[index];
-                let (at, times) = (record.offset(), record.lanes() as u64);
+                let (at, times) = (record.offset(), record.accesses());
                 self.begin(record);
                 let is_new = self.seen.is_new(at >> shift, generations[index]);
                 self.loads(at, width, width, u64::from(is_new));
@@ -79,7 +79,7 @@ impl Reader<'_> {
                     self.seen.clear();
                 }
                 self.begin(record);
-                self.run(record.offset(), width, width, record.lanes() as u64);
+                self.run(record.offset(), width, width, record.accesses());
             }
         }
         self.seen.generation = generation;
@@ -97,7 +97,7 @@ impl Reader<'_> {
     #[inline]
     fn single(&mut self, record: &Record, generation: u32, width: usize) {
         let at = record.offset();
-        let (tag, volume) = (self.page.tag(at), (width * record.lanes()) as u64);
+        let (tag, volume) = (self.page.tag(at), record.volume());
         let Some(launch) = tag.launch() else {
             return;
         };
@@ -105,7 +105,7 @@ impl Reader<'_> {
             self.out.sums.own += volume;
             return;
         }
-        self.communicated(at, width, record.lanes() as u64, tag);
+        self.communicated(at, width, record.accesses(), tag);
         if self.seen.is_new(at >> self.page.shift, generation) {
             let bits = (u64::MAX >> (64 - width)) << (at % 64);
             mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);

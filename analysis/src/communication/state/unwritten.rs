@@ -226,12 +226,12 @@ impl Search {
             let address = record.address + (at - record.offset()) as u64;
             if let (Some(site), Some(allocation)) = (view.site_of(record), view.regions.at(address))
             {
-                self.add((site, allocation), at, width);
+                self.add((site, allocation), (at, width), record.times());
             }
         }
     }
 
-    fn add(&mut self, key: (SiteId, AllocationId), at: usize, width: usize) {
+    fn add(&mut self, key: (SiteId, AllocationId), (at, width): (usize, usize), times: u64) {
         // The entry is usually the last one.
         let known = self.found.iter().rposition(|found| found.0 == key);
         let index = known.unwrap_or_else(|| {
@@ -240,7 +240,7 @@ impl Search {
         });
         let (_, bits, loaded_bytes) = &mut self.found[index];
         mark(bits, at, width);
-        *loaded_bytes += width as u64;
+        *loaded_bytes += width as u64 * times;
     }
 }
 

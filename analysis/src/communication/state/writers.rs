@@ -3,7 +3,7 @@
 use super::local::Local;
 use super::shadow::PAGE_BYTES;
 use super::unwritten::lanes;
-use crate::communication::input::record::{Pattern, Record};
+use crate::communication::input::record::Record;
 use std::collections::BTreeMap;
 
 /// No writer. Other values have the CTA in the upper half and the thread plus one in the lower half.
@@ -95,15 +95,11 @@ impl Writers {
         if !self.phases.is_empty() {
             return self.loaded_in_phase(record, local);
         }
-        let times = match record.pattern() {
-            Pattern::Contiguous | Pattern::Piece => 1,
-            Pattern::Same => record.lanes() as u64,
-        };
         let start = record.offset();
         let writers = self.threads[start..start + record.extent()].iter();
         let cta = u64::from(record.cta);
         let others = writers.filter(|&&writer| writer != NONE && writer >> 32 != cta);
-        times * others.count() as u64
+        record.accesses() * others.count() as u64
     }
 
     /// Like [`Self::loaded_from_other_ctas`], but in a launch with grid barriers.
@@ -124,7 +120,7 @@ impl Writers {
         let bytes = lanes(record).flat_map(|(thread, at)| {
             (at..at + record.width()).filter(move |&byte| counts(thread, byte))
         });
-        bytes.count() as u64
+        record.times() * bytes.count() as u64
     }
 
     #[inline]

@@ -173,8 +173,15 @@ fn any_marks() -> impl Strategy<Value = Vec<(Op, AccessGroup)>> {
     })
 }
 
+/// Generates groups that warps may make several times in a row, on their own or among others.
 pub(crate) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
-    any_groups_in_steps(prop::collection::vec(any_group(aligned), 0..12))
+    let repeated = (
+        any_group(aligned),
+        prop_oneof![3 => Just(1), 1 => 2usize..8],
+    );
+    let repeated = repeated.prop_map(|(group, times)| vec![group; times]);
+    let groups = (prop::collection::vec(repeated, 0..9), 1usize..3);
+    any_groups_in_steps(groups.prop_map(|(groups, times)| groups.concat().repeat(times)))
 }
 
 fn any_steps_with_grid_barriers(aligned: bool) -> impl Strategy<Value = Vec<Step>> {

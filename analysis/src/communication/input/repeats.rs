@@ -1,0 +1,85 @@
+//! Loads that a warp repeats, as when it waits for another CTA: kept once, with the number of times.
+
+use super::block::Unsorted;
+use super::record::Record;
+use std::ops::Range;
+use superstep_trace::AccessGroup;
+
+const SLOTS: usize = 1 << 10;
+
+/// The latest load of a warp.
+#[derive(Clone, Default)]
+struct Slot {
+    /// The numbers of its records.
+    records: Range<usize>,
+    /// Number of repetitions that have no records yet.
+    times: u32,
+    /// The load, once it has been repeated.
+    group: Option<Box<AccessGroup>>,
+}
+
+/// The latest loads of warps since their latest stores, all in the current block.
+pub(crate) struct Repeats(Vec<Slot>);
+
+impl Repeats {
+    pub(crate) fn new() -> Self {
+        Self(vec![Slot::default(); SLOTS])
+    }
+
+    fn slot(&mut self, cta: u32, warp: u32) -> &mut Slot {
+        let number = cta.wrapping_mul(37).wrapping_add(warp);
+        &mut self.0[number as usize % SLOTS]
+    }
+
+    /// Counts a load that is known to be repeated; returns false for other loads.
+    #[inline]
+    pub(crate) fn count(&mut self, load: &AccessGroup) -> bool {
+        let slot = self.slot(load.cta, load.warp);
+        let is_known = slot.group.as_deref() == Some(load);
+        slot.times += u32::from(is_known);
+        is_known
+    }
+
+    /// Removes the records of a load, those from number `first` on, if the warp has just made the same load.
+    #[inline]
+    pub(crate) fn add(&mut self, load: &AccessGroup, first: usize, unsorted: &mut Unsorted) {
+        let slot = self.slot(load.cta, load.warp);
+        let (before, records) = unsorted.records.split_at(first);
+        if before[slot.records.clone()] == *records && records.iter().all(Record::is_whole) {
+            slot.times += 1;
+            slot.group = Some(Box::new(*load));
+            return unsorted.remove(first);
+        }
+        let next = Slot {
+            records: first..unsorted.records.len(),
+            ..Slot::default()
+        };
+        std::mem::replace(slot, next).end(unsorted);
+    }
+
+    /// Adds the repetitions of a warp before it stores or passes a grid barrier.
+    #[inline]
+    pub(crate) fn end_warp(&mut self, group: &AccessGroup, unsorted: &mut Unsorted) {
+        std::mem::take(self.slot(group.cta, group.warp)).end(unsorted);
+    }
+
+    /// Adds the repetitions of all warps, so that the block can end.
+    pub(crate) fn end(&mut self, unsorted: &mut Unsorted) {
+        let slots = self.0.iter_mut();
+        slots.for_each(|slot| std::mem::take(slot).end(unsorted));
+    }
+}
+
+impl Slot {
+    #[inline]
+    fn end(self, unsorted: &mut Unsorted) {
+        let mut times = self.times;
+        while times != 0 {
+            let power = times.trailing_zeros();
+            times &= times - 1;
+            for number in self.records.clone() {
+                unsorted.push(unsorted.records[number].repeated(power));
+            }
+        }
+    }
+}
