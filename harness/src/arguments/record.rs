@@ -8,7 +8,7 @@ use superstep_trace::{CtaRange, Pattern, Sample, SampleUnit, Selection, Selectio
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Recording part of the program")]
 pub struct RecordArgs {
-    /// Record only kernels whose names match this pattern: a glob, or `regex:EXPR`.
+    /// Record only kernels whose names match this glob or `regex:EXPR`.
     #[arg(long, value_name = "PATTERN")]
     kernel: Option<Pattern>,
     /// Skip the first N launches of these kernels, counted over the whole program.
