@@ -36,7 +36,7 @@ impl Widths {
     }
 
     /// Returns whether all accesses have the same known width.
-    pub fn are_one(&self) -> bool {
+    pub fn is_uniform(&self) -> bool {
         let [known @ .., others] = &self.accesses;
         *others == 0 && known.iter().filter(|accesses| **accesses > 0).count() <= 1
     }

@@ -9,7 +9,7 @@
 //! - all operations in a loop that waits, and in enclosing loops that do nothing else and whose end depends on the
 //!   value;
 //! - operations on a lock (`atomicCAS`, `atomicExch`) in any loop that they can end;
-//! - loads anywhere whose execution depends on the value that such a loop has read. Stores and atomic operations that
+//! - any load whose execution depends on the value that such a loop has read. Stores and atomic operations that
 //!   depend on the value are the program's work, which exactly one thread does, and are compared with the counting run
 //!   like all others.
 
@@ -54,7 +54,7 @@ pub fn find<'m>(module: &'m Module, analysis: &Analysis<'m>) -> HashSet<Instruct
 impl<'m> Waits<'m, '_> {
     fn analyse(&mut self, function: Function<'m>) {
         let reads: Vec<Instruction> = (function.instructions().into_iter())
-            .filter(|instruction| self.is_shared_read(*instruction))
+            .filter(|instruction| self.may_read_global(*instruction))
             .collect();
         if reads.is_empty() {
             return;
@@ -64,14 +64,14 @@ impl<'m> Waits<'m, '_> {
         let loops: Vec<_> = (flow.loops().into_iter())
             .map(|cycle| (carried(&flow, &cycle, &values), cycle))
             .collect();
-        let mut waited: HashSet<Value> = HashSet::new();
+        let mut awaited: HashSet<Value> = HashSet::new();
         for read in reads {
             let block = flow.number(read.parent_block());
             let mut enclosing = (loops.iter())
                 .filter(|(_, cycle)| cycle.blocks.contains(&block))
                 .peekable();
             if self.is_call_to(read, &self.waiters) {
-                waited.insert(read.value());
+                awaited.insert(read.value());
             }
             let may_change = self.may_change(read);
             if enclosing.peek().is_none() && (function.is_kernel() || !may_change) {
@@ -91,7 +91,7 @@ impl<'m> Waits<'m, '_> {
                     continue;
                 }
                 if self.only_polls(&flow, cycle) {
-                    waited.insert(read.value());
+                    awaited.insert(read.value());
                     let blocks = cycle.blocks.iter().map(|block| flow.blocks[*block]);
                     self.mark(blocks, |_| true);
                 } else if self.is_lock(read) {
@@ -99,7 +99,7 @@ impl<'m> Waits<'m, '_> {
                 }
             }
         }
-        let dependent = follow(waited);
+        let dependent = follow(awaited);
         if returns(function, &dependent) {
             self.waiters.insert(function);
         }
@@ -129,17 +129,17 @@ impl<'m> Waits<'m, '_> {
         memory_operations(self.module, instruction, true).unwrap_or_default()
     }
 
-    /// Whether an instruction reads memory that other threads may write, or calls a function that returns such a value.
-    fn is_shared_read(&self, instruction: Instruction<'m>) -> bool {
+    /// Whether an instruction reads memory that other threads may write, or calls a function that returns a value from it.
+    fn may_read_global(&self, instruction: Instruction<'m>) -> bool {
         let is_call_to = |functions| self.is_call_to(instruction, functions);
         if is_call_to(&self.readers) || is_call_to(&self.waiters) {
             return true;
         }
         let mut operations = self.operations(instruction).into_iter();
         let is_read = |it: MemoryOperation<'m>| {
-            let is_private =
+            let is_not_global =
                 matches!(it.fact(self.analysis), Fact::Is(space) if space != Space::Global);
-            it.op.reads() && !is_private
+            it.op.reads() && !is_not_global
         };
         !instruction.ty().is_void_type() && operations.any(is_read)
     }
@@ -163,7 +163,7 @@ impl<'m> Waits<'m, '_> {
         }
     }
 
-    /// Whether a loop changes no memory that other threads see, except to acquire a lock.
+    /// Whether a loop changes no global memory, except to acquire a lock.
     fn only_polls(&self, flow: &Flow<'m>, cycle: &Loop) -> bool {
         let mut blocks = cycle.blocks.iter().map(|block| flow.blocks[*block]);
         blocks.all(|block| block.get_instructions().all(|it| self.is_idle(it)))
@@ -173,11 +173,11 @@ impl<'m> Waits<'m, '_> {
         let Ok(operations) = memory_operations(self.module, instruction, false) else {
             return false;
         };
-        let private = [Space::Shared, Space::Local, Space::Parameter].map(Fact::Is);
+        let non_global = [Space::Shared, Space::Local, Space::Parameter].map(Fact::Is);
         let mut operations = operations.iter();
         if !operations.all(|it| match it.op {
             Op::Load | Op::AtomicCas | Op::AtomicExch => true,
-            _ => private.contains(&it.fact(self.analysis)) || only_reads(instruction),
+            _ => non_global.contains(&it.fact(self.analysis)) || only_reads(instruction),
         }) {
             return false;
         }
@@ -201,8 +201,7 @@ impl<'m> Waits<'m, '_> {
     }
 }
 
-/// Returns all values that depend on `values`, because they are computed from them or selected by them, but not because
-/// they are loaded through them.
+/// Returns all values that are computed from or selected by `values`, but not those loaded through them.
 fn follow<'m>(values: impl IntoIterator<Item = Value<'m>>) -> HashSet<Value<'m>> {
     reach(values, |value| {
         let users = value.using_instructions().into_iter();
@@ -307,7 +306,7 @@ fn base(mut pointer: Value) -> Value {
     pointer
 }
 
-/// Whether an atomic operation only reads, such as an addition of zero.
+/// Whether an atomic operation only reads, as an addition of zero does.
 fn only_reads(instruction: Instruction) -> bool {
     use crate::ir::AtomicRMWBinOp as Rmw;
     let operation = instruction.get_atomic_rmw_bin_op();

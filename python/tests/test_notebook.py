@@ -47,7 +47,7 @@ class Notebook(unittest.TestCase):
 
         self.assertIn("2 launches", shown(self.cells[0].source)["text/plain"])
         drawing = shown('analysis.figure("superstep-volume")')
-        self.assertIn("Communicated bytes of each superstep", drawing["image/svg+xml"])
+        self.assertIn("Bytes communicated in each superstep", drawing["image/svg+xml"])
         self.assertNotIn("image/png", drawing)
         picture = shown('analysis.figure("density-first")')
         self.assertIn("image/png", picture)

@@ -1,4 +1,4 @@
-//! Tests of `exit_code`.
+//! Tests for `exit_code`.
 
 use super::ALL;
 

@@ -1,4 +1,4 @@
-//! Tests of `installation`.
+//! Tests for `installation`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `nearest`.
+//! Tests for `nearest`.
 
 use super::did_you_mean;
 

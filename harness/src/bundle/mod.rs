@@ -63,7 +63,7 @@ pub struct Bundle {
 impl Bundle {
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join("bundle.json");
-        let hint = "give a folder that `superstep bundle` wrote";
+        let hint = "pass a folder that `superstep bundle` wrote";
         let info = read_json(&path, SCHEMA_VERSION, FailureKind::Usage, hint)?;
         let folder = (folder.canonicalize()).map_err(Failure::io("open", &folder))?;
         Ok(Self { folder, info })
@@ -74,7 +74,7 @@ impl Bundle {
         let own = || std::env::current_exe().ok()?.parent().map(Path::to_owned);
         match folder.or_else(own) {
             Some(folder) => Self::open(&folder),
-            None => bail!(Usage, "failed to find the bundle: give its folder"),
+            None => bail!(Usage, "failed to find the bundle; pass its folder"),
         }
     }
 
@@ -104,7 +104,7 @@ impl Bundle {
         }
         bail!(
             Tool,
-            "failed to find {}: the bundle was built without it; build it again",
+            "failed to find {}: the bundle was built without it; rebuild the bundle to include it",
             path.display()
         )
     }

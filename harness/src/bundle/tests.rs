@@ -1,4 +1,4 @@
-//! Tests of `bundle`.
+//! Tests for `bundle`.
 
 use std::fs;
 

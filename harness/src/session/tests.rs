@@ -1,4 +1,4 @@
-//! Tests of `session`.
+//! Tests for `session`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Tests of `suite`.
+//! Tests for `suite`.
 
 use std::fs;
 

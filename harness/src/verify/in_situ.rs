@@ -255,7 +255,7 @@ impl Comparison<'_> {
 
     /// Returns whether no CTA of the launch can have read a word at two widths.
     fn has_exact_counts(&self, launch: u32) -> bool {
-        self.traced_launch(launch).counts.widths.are_one()
+        self.traced_launch(launch).counts.widths.is_uniform()
     }
 
     fn name(&self, number: u32) -> String {

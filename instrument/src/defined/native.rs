@@ -6,7 +6,7 @@ use crate::ir::{Function, Linkage, Module, duplicate, traits::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use superstep_trace::probe::{KernelSlots, NATIVE_SUFFIX};
 
-/// Copies each kernel that reaches one of the probe's places, with the device functions between it and the places, and
+/// Copies each kernel that reaches a probe point, with the device functions between it and the probe points, and
 /// records in `kernels` that it has a copy. A kernel with indirect calls is not copied, because their callees have the
 /// probe.
 pub fn keep<'m>(
@@ -14,7 +14,7 @@ pub fn keep<'m>(
     kernels: &mut BTreeMap<String, KernelSlots>,
     probed: &HashSet<Function<'m>>,
 ) {
-    let leads_to_place = with_callers(probed.clone());
+    let leads_to_probe_point = with_callers(probed.clone());
     let mut to_copy: HashSet<Function> = HashSet::new();
     for kernel in module.defined_functions() {
         let Some(slots) = kernels.get_mut(&kernel.name()).filter(|s| s.count > 0) else {
@@ -24,7 +24,7 @@ pub fn keep<'m>(
         let mut calls = reached.iter().flat_map(|function| function.calls());
         if !calls.any(|call| call.is_indirect()) {
             slots.native = true;
-            to_copy.extend(reached.intersection(&leads_to_place));
+            to_copy.extend(reached.intersection(&leads_to_probe_point));
         }
     }
     let mut copies: HashMap<Function, Function> = HashMap::new();

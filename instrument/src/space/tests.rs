@@ -1,4 +1,4 @@
-//! Tests of `space`.
+//! Tests for `space`.
 
 use super::{Fact, Space, join};
 

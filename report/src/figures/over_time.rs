@@ -44,7 +44,7 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
     };
     Multiples::new(
         "superstep-volume",
-        "Communicated bytes of each superstep (Rieber 2017, figure 6.7)",
+        "Bytes communicated in each superstep (Rieber 2017, figure 6.7)",
         "Bytes that a superstep receives from earlier ones, and bytes it stores that later ones read.",
         &[
             ("loads, each byte once per pair of CTAs", palette::BLUE),

@@ -1,4 +1,4 @@
-//! Tests of `html`.
+//! Tests for `html`.
 
 use super::*;
 

@@ -140,10 +140,10 @@ pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     }
     for stream in stream_files(folder)? {
         let path = folder.join(stream_file_name(stream));
-        ChunkFile::end_if_unended(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
+        ChunkFile::ensure_ended(path, Role::Stream, SealedChunk::new(Kind::END, 0, 0, &[]))?;
     }
     let end = json_chunk(Kind::END, outcome);
-    ChunkFile::end_if_unended(folder.join(EVENTS_FILE), Role::Events, end?)
+    ChunkFile::ensure_ended(folder.join(EVENTS_FILE), Role::Events, end?)
 }
 
 /// Writes the accesses of one stream; clones write to the same file.

@@ -20,7 +20,7 @@ const MIN_COMPRESSED_BYTES: usize = 128;
 const TAIL_SAMPLE_BYTES: usize = 8 << 10;
 const TAIL_LIMIT_BYTES: usize = TAIL_SAMPLE_BYTES / 8 * 7;
 
-/// A chunk ready to be written: its header without index and checksum, then the stored payload.
+/// A chunk ready to be written: its header without the index and the header checksum, then the stored payload.
 #[derive(Debug)]
 pub struct SealedChunk {
     bytes: Vec<u8>,
@@ -162,7 +162,7 @@ impl ChunkFile {
     }
 
     /// Adds the end chunk to a file that is no longer being written, unless it already has one.
-    pub(crate) fn end_if_unended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
+    pub(crate) fn ensure_ended(path: PathBuf, role: Role, mut last: SealedChunk) -> Result<()> {
         let reader = ChunkReader::open(&path, role)?;
         if let Some(problem) = reader.problem {
             let (Problem::CutOff { offset } | Problem::Damaged { offset, .. }) = problem;

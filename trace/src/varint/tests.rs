@@ -1,4 +1,4 @@
-//! Tests of `varint`.
+//! Tests for `varint`.
 
 use super::*;
 use proptest::prelude::*;

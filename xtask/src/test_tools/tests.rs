@@ -1,4 +1,4 @@
-//! Tests of `test_tools`.
+//! Tests for `test_tools`.
 
 use super::*;
 

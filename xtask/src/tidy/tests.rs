@@ -1,4 +1,4 @@
-//! Tests of `tidy`.
+//! Tests for `tidy`.
 
 use super::*;
 

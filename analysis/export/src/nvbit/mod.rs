@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Other lines (NVBit's banner, the program's own output) are ignored. The text has no allocations, host copies or
-//! source lines, so a site is a pair of kernel and opcode, and bytes that no kernel wrote count as uninitialised.
+//! source lines, so a site is a kernel/opcode pair, and bytes that no kernel wrote count as uninitialised.
 //! `warp` is NVBit's number, which is a slot on the multiprocessor. An address of 0 means an inactive lane.
 
 mod line;
@@ -75,7 +75,7 @@ fn line_error(path: &Path, line: usize, reason: impl Into<String>) -> ExportErro
 
 fn unannounced(launch: u64) -> String {
     format!(
-        "expected a line `- LAUNCH - … - grid launch id {launch}` before the first access of that launch, found none; keep all lines that begin with MEMTRACE:"
+        "expected a line `- LAUNCH - … - grid launch id {launch}` before the first access of that launch, found none; keep all lines that begin with `MEMTRACE:`"
     )
 }
 

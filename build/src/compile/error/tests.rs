@@ -1,4 +1,4 @@
-//! Tests of `error`.
+//! Tests for `error`.
 
 use super::*;
 

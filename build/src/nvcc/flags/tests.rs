@@ -1,4 +1,4 @@
-//! Tests of `flags`.
+//! Tests for `flags`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `output`.
+//! Tests for `output`.
 
 use super::copy;
 

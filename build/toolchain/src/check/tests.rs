@@ -46,7 +46,7 @@ fn the_result_is_cached_until_a_tool_changes() {
         let killed = cached(Some(&cache), &llvm, &cuda).unwrap_err();
         assert!(
             matches!(killed, CheckFailure::Killed { signal: 15, .. }),
-            "the result is not cached: {killed}"
+            "a killed check must not be cached: {killed}"
         );
     }
 

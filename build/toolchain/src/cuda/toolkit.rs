@@ -20,7 +20,7 @@ pub(crate) const OLDEST: Version = Version {
 #[derive(Debug, Error)]
 pub enum ToolkitError {
     #[error("{} is not a folder", .0.display())]
-    NoFolder(PathBuf),
+    NotAFolder(PathBuf),
     #[error("{} has no {}", root.display(), absent.join(", "))]
     Incomplete { root: PathBuf, absent: Vec<String> },
     #[error(transparent)]
@@ -36,15 +36,15 @@ pub enum ToolkitError {
     NoCacheFolder,
     #[error(transparent)]
     OpenCache(#[from] OpenCache),
-    #[error("{} was merged from other wheels", .0.display())]
-    OtherWheels(PathBuf),
+    #[error("{} was assembled from different wheels", .0.display())]
+    DifferentWheels(PathBuf),
     #[error("the wheels are not in the cache yet ({})", .0.display())]
     NotFetched(PathBuf),
 }
 
 pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
     if !root.is_dir() {
-        return Err(ToolkitError::NoFolder(root.to_owned()));
+        return Err(ToolkitError::NotAFolder(root.to_owned()));
     }
     let ptxas = root.join("bin/ptxas");
     let fatbinary = root.join("bin/fatbinary");

@@ -154,7 +154,7 @@ pub(crate) fn examine(root: &Path) -> Result<Cuda, ToolkitError> {
     }
     match std::fs::read_to_string(root.join(STAMP)) {
         Ok(text) if text == stamp() => toolkit::examine(root),
-        Ok(_) => Err(ToolkitError::OtherWheels(root.to_owned())),
+        Ok(_) => Err(ToolkitError::DifferentWheels(root.to_owned())),
         Err(_) => Err(ToolkitError::NotFetched(root.to_owned())),
     }
 }

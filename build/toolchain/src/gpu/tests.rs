@@ -1,4 +1,4 @@
-//! Tests of `gpu`.
+//! Tests for `gpu`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `hash`.
+//! Tests for `hash`.
 
 use super::*;
 

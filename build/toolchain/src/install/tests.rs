@@ -1,4 +1,4 @@
-//! Tests of `install`.
+//! Tests for `install`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `search`, and a fake tool for the tests of other modules.
+//! Tests for `search`, and a fake tool for the tests of other modules.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Tests of `source`.
+//! Tests for `source`.
 
 use super::*;
 use clap::Parser as _;

@@ -1,4 +1,4 @@
-//! Tests of `value`.
+//! Tests for `value`.
 
 use super::*;
 

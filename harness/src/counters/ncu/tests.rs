@@ -1,4 +1,4 @@
-//! Tests of `ncu`.
+//! Tests for `ncu`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `overhead`.
+//! Tests for `overhead`.
 
 use super::*;
 use superstep_build::failure::Failure;

@@ -1,4 +1,4 @@
-//! Tests of `card`.
+//! Tests for `card`.
 
 use super::*;
 use std::fs;

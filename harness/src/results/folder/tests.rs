@@ -1,4 +1,4 @@
-//! Tests of `folder`.
+//! Tests for `folder`.
 
 use super::*;
 

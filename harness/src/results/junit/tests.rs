@@ -1,4 +1,4 @@
-//! Tests of `junit`.
+//! Tests for `junit`.
 
 use super::*;
 use superstep_analysis::run_summary::{Check, NotCompared};

@@ -1,4 +1,4 @@
-//! Tests of `partial`.
+//! Tests for `partial`.
 
 use super::*;
 use superstep_analysis::estimate::Estimate;

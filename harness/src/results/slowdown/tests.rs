@@ -1,4 +1,4 @@
-//! Tests of `slowdown`.
+//! Tests for `slowdown`.
 
 use super::*;
 use superstep_analysis::run_summary::Seconds;

@@ -1,4 +1,4 @@
-//! Tests of `table`.
+//! Tests for `table`.
 
 use super::*;
 use superstep_analysis::run_summary::{

@@ -1,4 +1,4 @@
-//! Tests of `options`.
+//! Tests for `options`.
 
 use super::*;
 use superstep_build::failure::FailureKind;

@@ -1,4 +1,4 @@
-//! Tests of `processes`.
+//! Tests for `processes`.
 
 use super::*;
 use superstep_testing as testing;

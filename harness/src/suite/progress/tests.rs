@@ -1,4 +1,4 @@
-//! Tests of `progress`.
+//! Tests for `progress`.
 
 use super::*;
 

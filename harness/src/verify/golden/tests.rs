@@ -1,4 +1,4 @@
-//! Tests of `golden`.
+//! Tests for `golden`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `effects`.
+//! Tests for `effects`.
 
 use super::*;
 

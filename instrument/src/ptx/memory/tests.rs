@@ -1,4 +1,4 @@
-//! Tests of `memory`.
+//! Tests for `memory`.
 
 use super::*;
 

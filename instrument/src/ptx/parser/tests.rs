@@ -1,4 +1,4 @@
-//! Tests of `parser`.
+//! Tests for `parser`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `types`.
+//! Tests for `types`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `data_volume`.
+//! Tests for `data_volume`.
 
 use super::*;
 use superstep_table::read_csv;

@@ -1,4 +1,4 @@
-//! Tests of `multiples`.
+//! Tests for `multiples`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `numbers`.
+//! Tests for `numbers`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `over_time`.
+//! Tests for `over_time`.
 
 use super::*;
 use superstep_analysis::metrics::distance::DistanceRow;

@@ -1,4 +1,4 @@
-//! Tests of `programs`.
+//! Tests for `programs`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `svg`.
+//! Tests for `svg`.
 
 use super::super::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use super::super::{markup, palette, svg};

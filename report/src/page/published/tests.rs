@@ -1,4 +1,4 @@
-//! Tests of `published`.
+//! Tests for `published`.
 
 use super::*;
 use crate::page::tests::index;

@@ -1,4 +1,4 @@
-//! Tests of `trends`.
+//! Tests for `trends`.
 
 use super::*;
 use superstep_analysis::run_summary::{Seconds, ThreadCounts};

@@ -1,4 +1,4 @@
-//! Tests of `blocks`.
+//! Tests for `blocks`.
 
 use super::{Toy, rows, site};
 use crate::figures::multiples::Mark;

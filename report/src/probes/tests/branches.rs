@@ -1,4 +1,4 @@
-//! Tests of `branches`.
+//! Tests for `branches`.
 
 use super::{Toy, rows, site};
 use crate::figures::multiples::Mark;

@@ -1,4 +1,4 @@
-//! Tests of `clocks`.
+//! Tests for `clocks`.
 
 use super::{Toy, rows, site};
 use crate::error::ReportError;

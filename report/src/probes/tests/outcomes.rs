@@ -1,4 +1,4 @@
-//! Tests of `outcomes`.
+//! Tests for `outcomes`.
 
 use super::rows;
 use crate::figures::multiples::Mark;

@@ -1,4 +1,4 @@
-//! Tests of `overheads`.
+//! Tests for `overheads`.
 
 use super::rows;
 use crate::probes::Study;

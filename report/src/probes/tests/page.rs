@@ -1,4 +1,4 @@
-//! Tests of `page`.
+//! Tests for `page`.
 
 use crate::probes::Study;
 use crate::probes::page::{MAX_ROWS, page};

@@ -1,4 +1,4 @@
-//! Tests of `totals`.
+//! Tests for `totals`.
 
 use super::{Toy, rows, site};
 use crate::probes::{Study, study};

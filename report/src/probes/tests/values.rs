@@ -1,4 +1,4 @@
-//! Tests of `values`.
+//! Tests for `values`.
 
 use super::{Toy, rows, site};
 use crate::probes::values::study;

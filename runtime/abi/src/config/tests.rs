@@ -1,4 +1,4 @@
-//! Tests of `config`.
+//! Tests for `config`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `limits`.
+//! Tests for `limits`.
 
 use super::*;
 

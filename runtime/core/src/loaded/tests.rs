@@ -1,4 +1,4 @@
-//! Tests of `loaded`.
+//! Tests for `loaded`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `node_graph`.
+//! Tests for `node_graph`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `process`.
+//! Tests for `process`.
 
 use super::*;
 

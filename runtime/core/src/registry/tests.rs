@@ -1,4 +1,4 @@
-//! Tests of `registry`.
+//! Tests for `registry`.
 
 use super::*;
 use superstep_trace::{Backend, Op, Proof};

@@ -1,4 +1,4 @@
-//! Tests of `blas`.
+//! Tests for `blas`.
 
 use super::*;
 

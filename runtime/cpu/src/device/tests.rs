@@ -1,4 +1,4 @@
-//! Tests of `device`.
+//! Tests for `device`.
 
 use super::*;
 

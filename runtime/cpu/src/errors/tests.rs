@@ -1,4 +1,4 @@
-//! Tests of `errors`.
+//! Tests for `errors`.
 
 use super::*;
 

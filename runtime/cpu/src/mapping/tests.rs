@@ -1,4 +1,4 @@
-//! Tests of `mapping`.
+//! Tests for `mapping`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `streams`.
+//! Tests for `streams`.
 
 use super::*;
 

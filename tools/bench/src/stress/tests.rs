@@ -1,4 +1,4 @@
-//! Tests of `stress`.
+//! Tests for `stress`.
 
 use super::*;
 use superstep_trace::Backend;

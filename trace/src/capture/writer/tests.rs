@@ -1,4 +1,4 @@
-//! Tests of `writer`.
+//! Tests for `writer`.
 
 use super::*;
 use crate::{AccessGroup, Backend, Capture, Launch, LaunchEnd, LaunchId, LaunchOutcome};

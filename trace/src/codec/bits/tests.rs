@@ -1,4 +1,4 @@
-//! Tests of `bits`.
+//! Tests for `bits`.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Tests of `vectors`.
+//! Tests for `vectors`.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Tests of `writer`.
+//! Tests for `writer`.
 
 use super::super::{ChunkReader, Kind, Role};
 use super::*;

@@ -1,4 +1,4 @@
-//! Tests of `cta_blocks`.
+//! Tests for `cta_blocks`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `parts`.
+//! Tests for `parts`.
 
 use super::*;
 use proptest::prelude::*;

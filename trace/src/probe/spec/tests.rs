@@ -1,4 +1,4 @@
-//! Tests of `spec`.
+//! Tests for `spec`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `access`.
+//! Tests for `access`.
 
 use super::*;
 

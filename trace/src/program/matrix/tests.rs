@@ -1,4 +1,4 @@
-//! Tests of `matrix`.
+//! Tests for `matrix`.
 
 use super::*;
 

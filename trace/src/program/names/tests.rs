@@ -1,4 +1,4 @@
-//! Tests of `names`.
+//! Tests for `names`.
 
 use super::display_name;
 

@@ -1,4 +1,4 @@
-//! Tests of `op`.
+//! Tests for `op`.
 
 use super::Op;
 

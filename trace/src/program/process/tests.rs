@@ -1,4 +1,4 @@
-//! Tests of `process`.
+//! Tests for `process`.
 
 use super::*;
 use crate::{Backend, Capture, CaptureWriter, Header, Outcome};

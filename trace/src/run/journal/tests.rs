@@ -1,4 +1,4 @@
-//! Tests of `journal`.
+//! Tests for `journal`.
 
 use super::*;
 use crate::Backend;

@@ -1,4 +1,4 @@
-//! Tests of `protocol`.
+//! Tests for `protocol`.
 
 use super::Protocol;
 

@@ -1,4 +1,4 @@
-//! Tests of `pattern`.
+//! Tests for `pattern`.
 
 use super::*;
 use proptest::prelude::*;

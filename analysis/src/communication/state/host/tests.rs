@@ -19,8 +19,8 @@ proptest! {
             let got: BTreeSet<u64> = ranges.parts(10, 150).flat_map(|(s, e)| s..e).collect();
             let want: BTreeSet<u64> = set.range(10..150).copied().collect();
             prop_assert_eq!(got, want);
-            let starts: Vec<_> = ranges.ranges.iter().map(|(&s, &e)| (s, e)).collect();
-            prop_assert!(starts.windows(2).all(|w| w[0].1 < w[1].0));
+            let bounds: Vec<_> = ranges.ranges.iter().map(|(&s, &e)| (s, e)).collect();
+            prop_assert!(bounds.windows(2).all(|w| w[0].1 < w[1].0));
         }
     }
 }

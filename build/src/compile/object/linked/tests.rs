@@ -1,4 +1,4 @@
-//! Tests of `linked`.
+//! Tests for `linked`.
 
 use super::*;
 

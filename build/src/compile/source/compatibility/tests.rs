@@ -1,4 +1,4 @@
-//! Tests of `compatibility`.
+//! Tests for `compatibility`.
 
 use super::*;
 

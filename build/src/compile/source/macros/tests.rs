@@ -1,4 +1,4 @@
-//! Tests of `macros`.
+//! Tests for `macros`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `depfile`.
+//! Tests for `depfile`.
 
 use super::parse;
 use std::path::PathBuf;

@@ -12,7 +12,10 @@ fn a_folder_without_the_stamp_is_not_used() {
     fake_toolkit(&root, "12.9.86");
     assert!(matches!(examine(&root), Err(ToolkitError::NotFetched(_))));
     std::fs::write(root.join(STAMP), "merge rules 0\n").unwrap();
-    assert!(matches!(examine(&root), Err(ToolkitError::OtherWheels(_))));
+    assert!(matches!(
+        examine(&root),
+        Err(ToolkitError::DifferentWheels(_))
+    ));
     std::fs::write(root.join(STAMP), stamp()).unwrap();
     examine(&root).unwrap();
     std::fs::remove_file(root.join("bin/fatbinary")).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of `analyse`.
+//! Tests for `analyse`.
 
 use super::*;
 

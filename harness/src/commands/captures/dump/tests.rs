@@ -1,4 +1,4 @@
-//! Tests of `dump`.
+//! Tests for `dump`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `compare`.
+//! Tests for `compare`.
 
 use super::*;
 use superstep_analysis::run_summary::{ByteCounts, KernelSummary};

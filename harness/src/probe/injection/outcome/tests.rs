@@ -1,4 +1,4 @@
-//! Tests of `outcome`.
+//! Tests for `outcome`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `select`.
+//! Tests for `select`.
 
 use super::*;
 

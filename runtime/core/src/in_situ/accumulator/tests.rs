@@ -1,4 +1,4 @@
-//! Tests of `accumulator`.
+//! Tests for `accumulator`.
 
 use super::*;
 use std::collections::BTreeMap;

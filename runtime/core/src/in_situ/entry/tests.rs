@@ -1,4 +1,4 @@
-//! Tests of `entry`.
+//! Tests for `entry`.
 
 use super::*;
 

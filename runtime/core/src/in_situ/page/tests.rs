@@ -1,4 +1,4 @@
-//! Tests of `page`.
+//! Tests for `page`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `untraced`.
+//! Tests for `untraced`.
 
 use super::*;
 

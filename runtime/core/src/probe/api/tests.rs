@@ -1,4 +1,4 @@
-//! Tests of `api`.
+//! Tests for `api`.
 
 use super::*;
 use std::mem::{offset_of, size_of};

@@ -1,4 +1,4 @@
-//! Tests of `collect`.
+//! Tests for `collect`.
 
 use super::*;
 use superstep_trace::probe::{Combine, Word};

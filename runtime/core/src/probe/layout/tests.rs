@@ -1,4 +1,4 @@
-//! Tests of `layout`.
+//! Tests for `layout`.
 
 use super::*;
 use std::mem::{offset_of, size_of};

@@ -1,4 +1,4 @@
-//! Tests of `caller`.
+//! Tests for `caller`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `devices`.
+//! Tests for `devices`.
 
 use super::*;
 

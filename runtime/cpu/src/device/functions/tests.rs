@@ -1,4 +1,4 @@
-//! Tests of `functions`.
+//! Tests for `functions`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `properties`.
+//! Tests for `properties`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `device_heap`.
+//! Tests for `device_heap`.
 
 use super::*;
 

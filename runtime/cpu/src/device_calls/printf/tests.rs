@@ -1,4 +1,4 @@
-//! Tests of `printf`.
+//! Tests for `printf`.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Tests of `arguments`.
+//! Tests for `arguments`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `cta`.
+//! Tests for `cta`.
 
 use super::*;
 

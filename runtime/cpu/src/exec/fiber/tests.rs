@@ -1,4 +1,4 @@
-//! Tests of `fiber`.
+//! Tests for `fiber`.
 
 use super::*;
 use corosensei::CoroutineResult;

@@ -1,4 +1,4 @@
-//! Tests of `grid`.
+//! Tests for `grid`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `launch`.
+//! Tests for `launch`.
 
 use super::*;
 use std::mem::{offset_of, size_of};

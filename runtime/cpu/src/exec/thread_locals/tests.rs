@@ -1,4 +1,4 @@
-//! Tests of `thread_locals`.
+//! Tests for `thread_locals`.
 
 use super::*;
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Tests of `worker`.
+//! Tests for `worker`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `arrays`.
+//! Tests for `arrays`.
 
 use super::*;
 

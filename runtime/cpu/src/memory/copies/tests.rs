@@ -1,4 +1,4 @@
-//! Tests of `copies`.
+//! Tests for `copies`.
 
 use super::*;
 use superstep_trace::AllocationKind;

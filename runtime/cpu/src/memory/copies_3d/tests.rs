@@ -1,4 +1,4 @@
-//! Tests of `copies_3d`.
+//! Tests for `copies_3d`.
 
 use super::*;
 use cudarc::runtime::sys::cudaExtent;

@@ -1,4 +1,4 @@
-//! Tests of `heap`.
+//! Tests for `heap`.
 
 use super::*;
 

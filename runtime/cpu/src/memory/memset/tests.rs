@@ -1,4 +1,4 @@
-//! Tests of `memset`.
+//! Tests for `memset`.
 
 use super::*;
 use std::ptr::null_mut;

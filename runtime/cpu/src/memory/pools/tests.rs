@@ -1,4 +1,4 @@
-//! Tests of `pools`.
+//! Tests for `pools`.
 
 use super::*;
 use std::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! Tests of `ranges`.
+//! Tests for `ranges`.
 
 use super::*;
 use proptest::prelude::*;

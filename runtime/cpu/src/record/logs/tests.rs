@@ -1,4 +1,4 @@
-//! Tests of `logs`.
+//! Tests for `logs`.
 
 use super::*;
 

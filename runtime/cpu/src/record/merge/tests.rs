@@ -1,4 +1,4 @@
-//! Tests of `merge`.
+//! Tests for `merge`.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Tests of `probed`.
+//! Tests for `probed`.
 
 use super::*;
 use std::mem::{offset_of, size_of};

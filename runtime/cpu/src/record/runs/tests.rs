@@ -1,4 +1,4 @@
-//! Tests of `runs`.
+//! Tests for `runs`.
 
 use super::*;
 use crate::record::merge;

@@ -1,4 +1,4 @@
-//! Tests of `events`.
+//! Tests for `events`.
 
 use super::*;
 use std::ptr::null_mut;

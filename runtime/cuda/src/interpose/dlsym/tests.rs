@@ -1,4 +1,4 @@
-//! Tests of `dlsym`.
+//! Tests for `dlsym`.
 
 use super::*;
 

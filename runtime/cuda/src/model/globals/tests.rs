@@ -1,4 +1,4 @@
-//! Tests of `globals`.
+//! Tests for `globals`.
 
 use super::*;
 

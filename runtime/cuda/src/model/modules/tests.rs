@@ -1,4 +1,4 @@
-//! Tests of `modules`.
+//! Tests for `modules`.
 
 use super::*;
 use superstep_trace::Probe::{Count, Trace};

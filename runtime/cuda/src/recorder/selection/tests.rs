@@ -1,4 +1,4 @@
-//! Tests of `selection`.
+//! Tests for `selection`.
 
 use super::*;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Tests of `capture`.
+//! Tests for `capture`.
 
 use super::*;
 use std::ptr::null_mut;

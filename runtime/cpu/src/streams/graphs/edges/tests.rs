@@ -1,4 +1,4 @@
-//! Tests of `edges`.
+//! Tests for `edges`.
 
 use super::*;
 use crate::streams::graphs::{add, new_graph};

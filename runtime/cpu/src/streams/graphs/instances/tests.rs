@@ -1,4 +1,4 @@
-//! Tests of `instances`.
+//! Tests for `instances`.
 
 use super::*;
 use crate::streams::graphs::{Kind, add, new_graph};

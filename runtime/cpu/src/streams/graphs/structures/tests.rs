@@ -1,4 +1,4 @@
-//! Tests of `structures`.
+//! Tests for `structures`.
 
 use super::*;
 use std::mem::{offset_of, size_of};

@@ -1,4 +1,4 @@
-//! Tests of `graphs`.
+//! Tests for `graphs`.
 
 use super::*;
 

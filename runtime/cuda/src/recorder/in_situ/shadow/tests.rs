@@ -1,4 +1,4 @@
-//! Tests of `shadow`.
+//! Tests for `shadow`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `sums`.
+//! Tests for `sums`.
 
 use super::*;
 use superstep_trace::{LaunchId, StreamId};

@@ -1,4 +1,4 @@
-//! Tests of `children`.
+//! Tests for `children`.
 
 use super::*;
 use std::mem::offset_of;

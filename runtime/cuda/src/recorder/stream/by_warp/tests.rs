@@ -1,4 +1,4 @@
-//! Tests of `by_warp`.
+//! Tests for `by_warp`.
 
 use super::*;
 use proptest::prelude::*;

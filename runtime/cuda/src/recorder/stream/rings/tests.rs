@@ -1,4 +1,4 @@
-//! Tests of `rings`.
+//! Tests for `rings`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of `settings`.
+//! Tests for `settings`.
 
 use super::*;
 use std::num::{NonZeroU32, NonZeroUsize};

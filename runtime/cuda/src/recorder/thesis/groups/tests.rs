@@ -1,4 +1,4 @@
-//! Tests of `groups`.
+//! Tests for `groups`.
 
 use super::*;
 use crate::recorder::thesis::record::tests::Fields;

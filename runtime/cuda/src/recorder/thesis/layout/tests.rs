@@ -1,4 +1,4 @@
-//! Tests of `layout`.
+//! Tests for `layout`.
 
 use super::*;
 use crate::recorder::thesis::record::{self, Record};

@@ -1,4 +1,4 @@
-//! Tests of `record`.
+//! Tests for `record`.
 
 use super::*;
 use proptest::prelude::*;
