@@ -7,7 +7,7 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// `program HOW [CHILDREN CHILD_HOW]`: forks children, each of which launches one kernel more than the previous child
+/// `program HOW [CHILDREN CHILD_HOW]`: forks children, each of which launches one more kernel than the previous child
 /// and ends as CHILD_HOW says; then launches two kernels and ends as HOW says.
 const ENDS: &str = r#"
 #include <csignal>
@@ -152,7 +152,7 @@ extern "C" int use(int v) {
 }
 "#;
 
-/// Pool workers end by SIGTERM, and other processes of the package by `_exit`. The distribution of work varies from run
+/// Pool workers are terminated by SIGTERM, and the package's other processes end by calling `_exit`. The distribution of work varies from run
 /// to run.
 const POOL: &str = r#"
 import ctypes, multiprocessing, sys

@@ -225,7 +225,7 @@ fn counts(analysis: &Analysis) -> Vec<Counts> {
         .collect()
 }
 
-/// Returns exact bounds, except that in a launch with stores, another thread can store the uninitialised bytes.
+/// Returns exact bounds, except that in a launch with stores, another thread may have stored the uninitialised bytes.
 fn exact(communication: &Communication) -> Vec<VolumeBounds> {
     let exact = communication.launches.iter().map(|launch| {
         let (mut lower, mut upper) = (launch.volume, launch.volume);

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define SUPERSTEP_LAUNCH_SKIPPED (1ull << 63)  /* records nothing of the launch */
+#define SUPERSTEP_LAUNCH_SKIPPED (1ull << 63)  /* records nothing from the launch */
 #define SUPERSTEP_LAUNCH_BY_CTA (1ull << 62)   /* records only CTAs in the selection */
 
 /* Grids of up to this size are recorded in full; for larger grids, at least about this many CTAs are recorded. */

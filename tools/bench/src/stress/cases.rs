@@ -16,7 +16,7 @@ pub struct Case {
     pub name: String,
     pub program: &'static str,
     pub arguments: Vec<String>,
-    /// Recording settings in addition to those of all cases.
+    /// Recording settings in addition to those common to all cases.
     pub config: Config,
     /// Seconds from the start of the capture to SIGKILL.
     pub kill_after_s: Option<u64>,
