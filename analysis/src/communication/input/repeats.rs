@@ -35,7 +35,7 @@ impl Repeats {
     #[inline]
     pub(crate) fn count(&mut self, load: &AccessGroup) -> bool {
         let slot = self.slot(load.cta, load.warp);
-        let is_known = slot.group.as_deref() == Some(load);
+        let is_known = slot.group.as_deref() == Some(load) && slot.times < u32::MAX;
         slot.times += u32::from(is_known);
         is_known
     }
@@ -45,7 +45,10 @@ impl Repeats {
     pub(crate) fn add(&mut self, load: &AccessGroup, first: usize, unsorted: &mut Unsorted) {
         let slot = self.slot(load.cta, load.warp);
         let (before, records) = unsorted.records.split_at(first);
-        if before[slot.records.clone()] == *records && records.iter().all(Record::is_whole) {
+        if slot.times < u32::MAX
+            && before[slot.records.clone()] == *records
+            && records.iter().all(Record::is_whole)
+        {
             slot.times += 1;
             slot.group = Some(Box::new(*load));
             return unsorted.remove(first);

@@ -82,6 +82,7 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
         };
         let offset = usize::from(end);
         if store.width == 0
+            || usize::from(store.first) >= PAGE_BYTES
             || !(at + 1..=PAGE_BYTES).contains(&offset)
             || !ranges.set(at, offset, store)
         {
