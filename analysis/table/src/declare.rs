@@ -72,17 +72,18 @@ pub(crate) fn owned<const N: usize>(pairs: [(&str, &str); N]) -> HashMap<String,
 /// without a table name.
 #[macro_export]
 macro_rules! table {
-    ($(#[doc = $doc:literal])+ $visibility:vis struct $row:ident = $table:literal $(: $($derived:path),+)? { $($fields:tt)* }) => {
-        $crate::table! { $(#[doc = $doc])+ $visibility struct $row $(: $($derived),+)? { $($fields)* } }
+    ($(#[doc = $doc:literal])+ $(#[repr($repr:ident)])? $visibility:vis struct $row:ident = $table:literal $(: $($derived:path),+)? { $($fields:tt)* }) => {
+        $crate::table! { $(#[doc = $doc])+ $(#[repr($repr)])? $visibility struct $row $(: $($derived),+)? { $($fields)* } }
         impl $crate::Row for $row {
             const TABLE: &'static str = $table;
             const MEANING: &'static str = concat!($($doc),+);
         }
     };
-    ($(#[doc = $doc:literal])+ $visibility:vis struct $row:ident $(: $($derived:path),+)? {
+    ($(#[doc = $doc:literal])+ $(#[repr($repr:ident)])? $visibility:vis struct $row:ident $(: $($derived:path),+)? {
         $($(#[$attribute:meta])* $field:ident: $type:ty $([$unit:literal])? $(= $meaning:expr)?;)*
     }) => {
         $(#[doc = $doc])+
+        $(#[repr($repr)])?
         #[derive(Clone, Debug, Default, PartialEq, $($($derived),+)?)]
         $visibility struct $row {
             $($(#[$attribute])* $visibility $field: $type,)*

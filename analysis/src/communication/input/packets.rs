@@ -4,13 +4,14 @@ use super::block::{BLOCK_RECORDS, spread};
 use super::decode::checked;
 use super::phases::Phases;
 use super::record::{Pattern, Record, WideAccesses, cut};
-use crate::communication::spill::file::{Fixed, fixed, pack, unpack};
+use crate::communication::spill::file::{next, next_items, pack, unpack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::scan::SiteCount;
 use crate::sites::{BySite, SiteOps};
 use rustc_hash::FxHashMap;
 use superstep_trace::SiteId;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Returns the bucket of page `number`, from bits that the engine's shards do not use.
 #[inline]
@@ -22,31 +23,21 @@ pub(crate) fn bucket_of(number: u64, buckets: u32) -> u32 {
 const MAX_BUFFERED_RECORDS: usize = 1 << 21;
 
 /// Records of one launch in a packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, IntoBytes, FromBytes, Immutable)]
+#[repr(C)]
 struct Section {
     launch: u32,
     records: u32,
     wide: u32,
 }
 
-fixed!(Section {
-    launch: u32,
-    records: u32,
-    wide: u32
-});
-
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, IntoBytes, FromBytes, Immutable)]
+#[repr(C)]
 struct Wide {
     address: u64,
     width: u32,
     site: u32,
 }
-
-fixed!(Wide {
-    address: u64,
-    width: u32,
-    site: u32
-});
 
 /// Packed records, sorted by launch and chunk.
 #[derive(Debug)]
@@ -195,10 +186,9 @@ impl Cutter {
                 wide: (wide.len() - first_wide) as u32,
             });
         }
-        let mut bytes = Vec::new();
-        put(&[sections.len() as u32], &mut bytes);
-        put(&sections, &mut bytes);
-        put(&wide, &mut bytes);
+        let mut bytes = (sections.len() as u32).as_bytes().to_vec();
+        bytes.extend(sections.as_bytes());
+        bytes.extend(wide.as_bytes());
         bytes.extend(pack(&[&bucket.records]));
         bucket.records.clear();
         self.packets += 1;
@@ -243,8 +233,8 @@ const MALFORMED: AnalysisError = AnalysisError::Part {
 
 pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<LaunchRecords>> {
     let mut rest = bytes;
-    let count: Vec<u32> = take(&mut rest, 1).ok_or(MALFORMED)?;
-    let sections: Vec<Section> = take(&mut rest, count[0] as usize).ok_or(MALFORMED)?;
+    let count: u32 = next(&mut rest).ok_or(MALFORMED)?;
+    let sections: Vec<Section> = next_items(&mut rest, count as usize).ok_or(MALFORMED)?;
     let total: u64 = sections.iter().map(|one| u64::from(one.records)).sum();
     if total > MAX_RECORDS {
         return Err(MALFORMED);
@@ -254,7 +244,7 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<LaunchRecords>> {
         out.push(LaunchRecords {
             launch: section.launch,
             records: Vec::new(),
-            wide: take(&mut rest, section.wide as usize).ok_or(MALFORMED)?,
+            wide: next_items(&mut rest, section.wide as usize).ok_or(MALFORMED)?,
         });
     }
     let mut records: Vec<Record> = Vec::new();
@@ -264,19 +254,4 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<LaunchRecords>> {
         launch.records = records.by_ref().take(section.records as usize).collect();
     }
     Ok(out)
-}
-
-fn put<T: Fixed>(items: &[T], out: &mut Vec<u8>) {
-    for item in items {
-        let at = out.len();
-        out.resize(at + T::BYTES, 0);
-        item.put(&mut out[at..]);
-    }
-}
-
-fn take<T: Fixed>(bytes: &mut &[u8], count: usize) -> Option<Vec<T>> {
-    let length = count.checked_mul(T::BYTES)?;
-    let (items, rest) = bytes.split_at_checked(length)?;
-    *bytes = rest;
-    Some(items.chunks_exact(T::BYTES).map(T::get).collect())
 }

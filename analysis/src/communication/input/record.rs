@@ -1,10 +1,10 @@
 //! Access groups cut at page boundaries: the input to the shadow memory.
 
-use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::state::shadow::{PAGE_BYTES, page_of};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 use superstep_trace::{AccessGroup, Op, SiteId};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Layout of a [`Record`]'s lanes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,10 @@ const SITE_BITS: u32 = 27;
 const LAST_PHASE: u16 = u16::MAX >> WARP_BITS;
 
 /// Accesses of consecutive active lanes of one warp at one site, entirely in one page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable,
+)]
+#[repr(C)]
 pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) cta: u32,
@@ -272,15 +275,6 @@ impl Survey {
         (self.singles && self.width >> cell_shift != 0).then_some(self.width)
     }
 }
-
-fixed!(Record {
-    address: u64,
-    cta: u32,
-    mask: u32,
-    origin: u32,
-    place: u16,
-    shape: u16
-});
 
 /// Numbering of the accesses that cross a page boundary, so that their parts can be matched.
 #[derive(Default)]

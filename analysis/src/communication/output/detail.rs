@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, SiteId};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Bytes that one launch loaded at one instruction from one allocation and that an earlier launch had stored at one
 /// instruction; each access counts. Launches are indices into [`super::Communication::launches`].
@@ -363,18 +364,18 @@ pub(crate) fn site_flows(
     })
 }
 
+#[derive(FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub(crate) struct Touched {
-    pub(crate) launch: u32,
-    pub(crate) last: [u64; WORDS],
-    pub(crate) ever: [u64; WORDS],
+    launch: u64,
+    last: [u64; WORDS],
+    ever: [u64; WORDS],
 }
 
 impl Touched {
-    pub(crate) const BYTES: usize = 8 + 16 * WORDS;
-
     pub(crate) fn new() -> Self {
         Self {
-            launch: u32::MAX,
+            launch: u64::MAX,
             last: [0; WORDS],
             ever: [0; WORDS],
         }
@@ -389,7 +390,7 @@ impl Touched {
 
     pub(crate) fn launch(&mut self, launch: u32, touches: &Touches, footprint: &mut Footprint) {
         let Touches { reads, writes } = touches;
-        let follows = self.launch.wrapping_add(1) == launch;
+        let follows = self.launch.wrapping_add(1) == u64::from(launch);
         let bits = |word: u64| u64::from(word.count_ones());
         for word in 0..WORDS {
             let touched = reads[word] | writes[word];
@@ -403,7 +404,7 @@ impl Touched {
             self.last[word] = touched;
             self.ever[word] |= touched;
         }
-        self.launch = launch;
+        self.launch = u64::from(launch);
     }
 }
 

@@ -4,7 +4,6 @@ use super::detail::{Footprint, FoundRows, SiteFlowAmount, SiteFlowKey};
 use super::strides::StrideCounts;
 use super::sums::{Amount, ShardOut};
 use super::volume::{Transfer, Volume};
-use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::spill::sorted::Item;
 use crate::communication::state::shadow::Tag;
 use crate::communication::state::unwritten;
@@ -12,6 +11,7 @@ use crate::counts::Counts;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AllocationId, SiteId};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Receiving CTA, number and source of an access across a page boundary.
 pub(crate) type WideSource = (u32, u32, Tag);
@@ -129,22 +129,17 @@ impl Sums {
 }
 
 /// Source of an access across a page boundary, in one of its pages. Other machines may analyse the other pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable,
+)]
+#[repr(C)]
 pub(crate) struct WidePart {
     pub(crate) launch: u32,
     pub(crate) cta: u32,
     pub(crate) address: u64,
-    pub(crate) width: u32,
+    width: u64,
     source: u64,
 }
-
-fixed!(WidePart {
-    launch: u32,
-    cta: u32,
-    address: u64,
-    width: u32,
-    source: u64
-});
 
 impl WidePart {
     pub(crate) fn new(launch: u32, cta: u32, (address, width): (u64, u32), source: Tag) -> Self {
@@ -152,7 +147,7 @@ impl WidePart {
             launch,
             cta,
             address,
-            width,
+            width: u64::from(width),
             source: source.0,
         }
     }

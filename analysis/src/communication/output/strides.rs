@@ -4,9 +4,9 @@
 //! until the program ends, because any later launch may read their bytes.
 
 use crate::bins::{STRIDE_BINS, bin};
-use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::spill::sorted::{Item, Sorter};
 use crate::error::Result;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Number of distances in each of the [`STRIDE_BINS`].
 pub type StrideCounts = [u64; STRIDE_BINS.len()];
@@ -20,19 +20,25 @@ pub struct LaunchStrides {
     pub stores: StrideCounts,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable,
+)]
+#[repr(C)]
 pub(crate) struct Owner {
     pub(crate) launch: u32,
     pub(crate) cta: u32,
 }
 
 /// A run of `count` addresses: `first`, `first + step`, and so on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable,
+)]
+#[repr(C)]
 pub(crate) struct Run {
     owner: Owner,
     first: u64,
-    step: u16,
-    count: u16,
+    step: u32,
+    count: u32,
 }
 
 impl Run {
@@ -60,10 +66,10 @@ impl Run {
             return false;
         }
         let count = (at + u64::from(next.count)).max(u64::from(self.count));
-        let Ok(count) = u16::try_from(count) else {
+        let Ok(count) = u32::try_from(count) else {
             return false;
         };
-        (self.step, self.count) = (step, count);
+        (self.step, self.count) = (u32::from(step), count);
         true
     }
 
@@ -90,20 +96,20 @@ impl Runs {
     pub(crate) fn push(&mut self, owner: Owner, address: u64) {
         if let Some(run) = self.0.last_mut()
             && run.owner == owner
-            && run.count < u16::MAX
+            && run.count < u32::MAX
         {
             let more = u64::from(run.step) * u64::from(run.count);
             if run.count > 1 && address == run.first + more
                 || run.count > 0 && address == run.first + more - u64::from(run.step)
             {
-                run.count += u16::from(address == run.first + more);
+                run.count += u32::from(address == run.first + more);
                 return;
             }
             if run.count == 1
                 && address > run.first
                 && let Ok(step) = u16::try_from(address - run.first)
             {
-                (run.step, run.count) = (step, 2);
+                (run.step, run.count) = (u32::from(step), 2);
                 return;
             }
         }
@@ -114,15 +120,15 @@ impl Runs {
     pub(crate) fn range(&mut self, owner: Owner, first: u64, step: usize, count: usize) {
         if let Some(last) = self.0.last_mut()
             && last.owner == owner
-            && usize::from(last.step) == step
+            && last.step as usize == step
             && count > 1
         {
-            if last.first == first && usize::from(last.count) == count {
+            if last.first == first && last.count as usize == count {
                 return;
             }
             // Continues the last run.
             if last.first + (step as u64) * u64::from(last.count) == first
-                && let Some(sum) = last.count.checked_add(count as u16)
+                && let Some(sum) = last.count.checked_add(count as u32)
             {
                 last.count = sum;
                 return;
@@ -131,8 +137,8 @@ impl Runs {
         self.0.push(Run {
             owner,
             first,
-            step: step as u16,
-            count: count as u16,
+            step: step as u32,
+            count: count as u32,
         });
     }
 
@@ -144,18 +150,6 @@ impl Runs {
         std::mem::take(&mut self.0)
     }
 }
-
-fixed!(Owner {
-    launch: u32,
-    cta: u32
-});
-fixed!(Run {
-    owner: Owner,
-    first: u64,
-    step: u16,
-    count: u16
-});
-
 impl Item for Run {
     #[inline]
     fn key(&self) -> u128 {

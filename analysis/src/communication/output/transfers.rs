@@ -1,7 +1,6 @@
 //! The transfers of a program, in memory or on disk.
 
 use super::volume::Transfer;
-use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::spill::sorted::{Item, Sorted};
 use crate::error::Result;
 use std::sync::Arc;
@@ -119,15 +118,6 @@ impl PartialEq for Transfers {
 }
 
 impl Eq for Transfers {}
-
-fixed!(Transfer {
-    source_launch: u32,
-    source_cta: u32,
-    receiver_launch: u32,
-    receiver_cta: u32,
-    bytes: u64,
-    count: u64
-});
 
 impl Transfer {
     fn ends(&self) -> [u32; 4] {

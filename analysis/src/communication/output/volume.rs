@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
 use superstep_trace::{LaunchId, SiteId, StreamId};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 table! {
     /// Volumes in bytes. An atomic operation counts as both a load and a store of its bytes.
@@ -101,7 +102,8 @@ pub struct Flow {
 
 table! {
     /// A pair of CTAs in two launches, the second of which received bytes from the first.
-    pub struct Transfer = "transfers": Copy, Eq, PartialOrd, Ord {
+    #[repr(C)]
+    pub struct Transfer = "transfers": Copy, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable {
         source_launch: u32 = "launch that wrote the bytes";
         source_cta: u32 = "linear number of the CTA that wrote the bytes";
         receiver_launch: u32 = "launch that read the bytes";

@@ -4,12 +4,13 @@ use crate::error::{AnalysisError, Result};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A folder of temporary files, created when first needed and removed when dropped.
 #[derive(Debug)]
@@ -88,59 +89,26 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> AnalysisError {
     move |source| AnalysisError::Spill { path, source }
 }
 
-pub(crate) trait Fixed: Copy {
-    const BYTES: usize;
-    fn put(&self, bytes: &mut [u8]);
-    fn get(bytes: &[u8]) -> Self;
+/// Items of a fixed size that are stored as they are in memory: only one process, or machines of one kind, read them.
+pub(crate) trait Fixed: FromBytes + IntoBytes + Immutable {}
+
+impl<T: FromBytes + IntoBytes + Immutable> Fixed for T {}
+
+/// Removes the first item from `bytes`; returns `None` if there are too few bytes.
+pub(crate) fn next<T: Fixed>(bytes: &mut &[u8]) -> Option<T> {
+    let (first, rest) = T::read_from_prefix(bytes).ok()?;
+    *bytes = rest;
+    Some(first)
 }
 
-macro_rules! fixed_numbers {
-    ($($number:ty),+) => {$(
-        impl Fixed for $number {
-            const BYTES: usize = size_of::<$number>();
-
-            #[inline]
-            fn put(&self, bytes: &mut [u8]) {
-                bytes[..Self::BYTES].copy_from_slice(&self.to_le_bytes());
-            }
-
-            #[inline]
-            fn get(bytes: &[u8]) -> Self {
-                bytes.first_chunk().map_or(0, |bytes| Self::from_le_bytes(*bytes))
-            }
-        }
-    )+};
+/// Removes the first `count` items from `bytes`; returns `None` if there are too few bytes.
+pub(crate) fn next_items<T: Fixed>(bytes: &mut &[u8], count: usize) -> Option<Vec<T>> {
+    let (items, rest) = bytes.split_at_checked(count.checked_mul(size_of::<T>())?)?;
+    *bytes = rest;
+    let mut out = T::new_vec_zeroed(count).ok()?;
+    out.as_mut_slice().as_mut_bytes().copy_from_slice(items);
+    Some(out)
 }
-fixed_numbers!(u8, u16, u32, u64);
-
-/// Implements `Fixed` for a type by storing its fields one after another.
-macro_rules! fixed {
-    ($type:ident { $($field:ident: $kind:ty),+ }) => {
-        impl Fixed for $type {
-            const BYTES: usize = 0 $(+ <$kind>::BYTES)+;
-
-            #[inline]
-            fn put(&self, mut bytes: &mut [u8]) {
-                $(
-                    self.$field.put(bytes);
-                    bytes = &mut bytes[<$kind>::BYTES..];
-                )+
-                let _ = bytes;
-            }
-
-            #[inline]
-            fn get(mut bytes: &[u8]) -> Self {
-                $(
-                    let $field = <$kind>::get(bytes);
-                    bytes = &bytes[<$kind>::BYTES..];
-                )+
-                let _ = bytes;
-                Self { $($field),+ }
-            }
-        }
-    };
-}
-pub(crate) use fixed;
 
 const LEVEL: i32 = 1;
 
@@ -151,11 +119,9 @@ const MIN_BYTES: usize = 4096;
 /// with the same meaning are similar and compress well.
 pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
     let count: usize = parts.iter().map(|part| part.len()).sum();
-    let mut columns = vec![0; count * T::BYTES];
-    let mut bytes = [0; 64];
+    let mut columns = vec![0; count * size_of::<T>()];
     for (index, item) in parts.iter().copied().flatten().enumerate() {
-        item.put(&mut bytes[..T::BYTES]);
-        for (column, byte) in bytes[..T::BYTES].iter().enumerate() {
+        for (column, byte) in item.as_bytes().iter().enumerate() {
             columns[column * count + index] = *byte;
         }
     }
@@ -175,20 +141,21 @@ pub(crate) fn unpack<T: Fixed>(
     out: &mut Vec<T>,
 ) -> std::io::Result<()> {
     // Incompressible items are stored uncompressed.
-    let columns = if packed.len() == count * T::BYTES {
+    let length = count * size_of::<T>();
+    let columns = if packed.len() == length {
         Cow::Borrowed(packed)
     } else {
-        Cow::Owned(zstd::bulk::decompress(packed, count * T::BYTES)?)
+        Cow::Owned(zstd::bulk::decompress(packed, length)?)
     };
-    if columns.len() != count * T::BYTES {
+    if columns.len() != length {
         return Err(std::io::ErrorKind::InvalidData.into());
     }
-    let mut bytes = [0; 64];
     out.extend((0..count).map(|index| {
-        for (column, byte) in bytes[..T::BYTES].iter_mut().enumerate() {
+        let mut item = T::new_zeroed();
+        for (column, byte) in item.as_mut_bytes().iter_mut().enumerate() {
             *byte = columns[column * count + index];
         }
-        T::get(&bytes[..T::BYTES])
+        item
     }));
     Ok(())
 }
@@ -287,9 +254,7 @@ impl<T: Fixed> RunWriter<T> {
 
     pub(crate) fn push(&mut self, item: &T) -> Result<()> {
         self.run.items += 1;
-        let mut bytes = [0; 64];
-        item.put(&mut bytes);
-        let written = self.file.write_all(&bytes[..T::BYTES]);
+        let written = self.file.write_all(item.as_bytes());
         // `failed` copies the path, so it is called only on error.
         written.map_err(|error| failed(&self.run.path)(error))
     }
@@ -312,7 +277,7 @@ impl Run {
 
     pub(crate) fn read_from<T: Fixed>(&self, first: u64) -> Result<RunReader<T>> {
         let mut file = File::open(&self.path).map_err(failed(&self.path))?;
-        let at = SeekFrom::Start(first * T::BYTES as u64);
+        let at = SeekFrom::Start(first * size_of::<T>() as u64);
         file.seek(at).map_err(failed(&self.path))?;
         Ok(self.reader(file, first))
     }
@@ -354,19 +319,17 @@ impl<T: Fixed> RunReader<T> {
         if self.read >= self.items {
             return Ok(None);
         }
-        let mut bytes = [0; 64];
-        let read = self.file.read_exact(&mut bytes[..T::BYTES]);
-        read.map_err(|error| failed(&self.path)(error))?;
+        let item = T::read_from_io(&mut self.file).map_err(|error| failed(&self.path)(error))?;
         self.read += 1;
         if let Some(freed) = &mut self.freed
-            && self.read * T::BYTES as u64 >= *freed + FREED_BYTES
+            && self.read * size_of::<T>() as u64 >= *freed + FREED_BYTES
         {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             // If the file system cannot punch holes, the space is freed when the file is removed.
             let _ = fallocate(self.file.get_ref(), hole, *freed, FREED_BYTES);
             *freed += FREED_BYTES;
         }
-        Ok(Some(T::get(&bytes)))
+        Ok(Some(item))
     }
 }
 

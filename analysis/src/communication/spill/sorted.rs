@@ -55,7 +55,7 @@ struct State<T> {
     files: u64,
 }
 
-pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
+pub(crate) trait Item: Fixed + Copy + Default + Ord + Send + Sync {
     /// Returns the sort key, which is much faster to compare than the fields. Different items may have the same key.
     fn key(&self) -> u128;
 

@@ -10,23 +10,21 @@ use crate::communication::input::block::Gathered;
 use crate::communication::input::record::{Record, Survey};
 use crate::communication::output::detail::Touches;
 use crate::communication::output::sums::View;
-use crate::communication::spill::file::{Fixed, fixed};
 use crate::communication::spill::sorted::{Item, Sorted, Sorter};
 use crate::error::Result;
 use std::ops::Range;
 use std::sync::Arc;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A record with its number among the shard's records in the launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable,
+)]
+#[repr(C)]
 struct Ordered {
     record: Record,
     number: u64,
 }
-
-fixed!(Ordered {
-    record: Record,
-    number: u64
-});
 
 impl Item for Ordered {
     #[inline]

@@ -1,12 +1,14 @@
 //! The last writers of a page that a few ranges describe: what regular programs leave behind.
 
 use super::shadow::{PAGE_BYTES, Tag};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Maximum number of ranges in a page; a page with more writers has one entry per cell instead.
 const MAX_RANGES: usize = 16;
 
 /// The last store to the bytes of a range: consecutive accesses by one CTA and one instruction, or a non-kernel write.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub(crate) struct Store {
     pub(crate) tag: Tag,
     pub(crate) site: u32,
@@ -44,7 +46,8 @@ impl Store {
 }
 
 /// Ranges that cover a page, in ascending order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub(crate) struct Ranges {
     /// Exclusive ends. The last range ends with the page; the rest of the array repeats its end.
     ends: [u16; MAX_RANGES],
@@ -59,6 +62,14 @@ impl Ranges {
             ends: [PAGE_BYTES as u16; MAX_RANGES],
             stores,
         }
+    }
+
+    /// Returns whether ranges from a file cover a page.
+    pub(crate) fn is_valid(&self) -> bool {
+        let is_store = |store: &Store| store.width > 0 && usize::from(store.first) < PAGE_BYTES;
+        self.ends.is_sorted()
+            && self.end(MAX_RANGES - 1) == PAGE_BYTES
+            && self.iter().all(|(_, store)| is_store(store))
     }
 
     /// Returns the index of the range that contains the byte at `offset`.

@@ -8,6 +8,7 @@ use super::bitmap::{WORDS, for_each_word};
 use super::cells::{Cells, MultipleWriters};
 use super::ranges::{Ranges, Store};
 use superstep_trace::SiteId;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Size of a page of shadow memory, unrelated to the operating system's pages.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -17,7 +18,21 @@ pub(crate) fn page_of(address: u64) -> u64 {
     address / PAGE_BYTES as u64
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+)]
+#[repr(transparent)]
 pub(crate) struct Tag(pub(crate) u64);
 
 impl Tag {

@@ -142,7 +142,7 @@ impl Shard {
         let mut rest = bytes.as_slice();
         for _ in 0..self.on_disk.1 {
             if let Some((number, touched)) = shadow_file::take_touched(&mut rest) {
-                self.bytes += Touched::BYTES;
+                self.bytes += size_of::<Touched>();
                 self.touched.insert(number, touched);
             }
         }
@@ -301,7 +301,7 @@ impl Shard {
 
     pub(crate) fn touches(&mut self, number: u64, launch: u32, touches: &Touches) {
         let touched = self.touched.entry(number).or_insert_with(|| {
-            self.bytes += Touched::BYTES;
+            self.bytes += size_of::<Touched>();
             Touched::new()
         });
         touched.launch(launch, touches, &mut self.out.details.footprint);

@@ -3,17 +3,14 @@
 use super::*;
 use proptest::prelude::*;
 use std::os::unix::fs::MetadataExt;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, IntoBytes, FromBytes, Immutable)]
+#[repr(C)]
 struct Pair {
     first: u32,
     second: u32,
 }
-fixed!(Pair {
-    first: u32,
-    second: u32
-});
-
 fn pair(first: u32, second: u32) -> Pair {
     Pair { first, second }
 }
@@ -75,7 +72,7 @@ fn files_of_a_killed_analysis_are_removed_by_the_next_one() {
 fn draining_a_run_frees_its_disk_space() {
     let parent = tempfile::tempdir().unwrap();
     let folder = SpillFolder::new(parent.path().to_owned());
-    let items = 4 * FREED_BYTES as u32 / Pair::BYTES as u32;
+    let items = 4 * FREED_BYTES as u32 / size_of::<Pair>() as u32;
     let mut writer = RunWriter::create(&folder, "run").unwrap();
     (0..items).for_each(|item| writer.push(&pair(item, 7)).unwrap());
     let run = writer.finish().unwrap();
