@@ -313,7 +313,7 @@ impl GroupSource for LaunchChunks<'_> {
         self.chunks.len()
     }
 
-    fn thread_accesses(&self) -> u64 {
+    fn max_thread_accesses(&self) -> u64 {
         let chunks = self.chunks.iter();
         chunks.map(|chunk| chunk.thread_accesses).sum()
     }

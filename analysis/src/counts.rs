@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::widths::Widths;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
-use superstep_trace::{AccessGroup, Launch, Op, SiteTable};
+use superstep_trace::{AccessGroup, Launch, Op, SiteTable, WARP_LANES};
 
 /// The access groups of one launch, in chunks that can be read independently of each other.
 ///
@@ -13,8 +13,8 @@ use superstep_trace::{AccessGroup, Launch, Op, SiteTable};
 pub trait GroupSource: Sync {
     fn chunks(&self) -> usize;
 
-    /// Number of accesses in all chunks, counting each lane.
-    fn thread_accesses(&self) -> u64;
+    /// Maximum number of accesses in all chunks, counting each lane.
+    fn max_thread_accesses(&self) -> u64;
 
     /// Passes every group of a chunk to `sink`, in order.
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()>;
@@ -25,9 +25,9 @@ impl<C: AsRef<[Vec<AccessGroup>]> + Sync> GroupSource for C {
         self.as_ref().len()
     }
 
-    fn thread_accesses(&self) -> u64 {
-        let groups = self.as_ref().iter().flatten();
-        groups.map(|group| group.lanes() as u64).sum()
+    fn max_thread_accesses(&self) -> u64 {
+        let groups = self.as_ref().iter().map(Vec::len).sum::<usize>();
+        (groups * WARP_LANES) as u64
     }
 
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {

@@ -14,8 +14,8 @@ pub use rows::{Kind, NextRow, Row, Rows};
 use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
 use crate::communication::{
     BLOCK_RECORDS, Block, Cutter, Decoded, Engine, Item, LaunchRecords, LaunchStrides, MemoryLimit,
-    Options, Packet, Run, Sorter, Sums, Transfer, Transfers, Unsorted, WideAccesses, WidePart, add,
-    distances, recycle, unpacked,
+    Options, Packet, Record, Run, ShardCounts, Sorter, Sums, Transfer, Transfers, WideAccesses,
+    WidePart, add, distances, recycle, unpacked,
 };
 use crate::error::Result;
 use crate::sites::SiteOps;
@@ -207,21 +207,21 @@ impl<'a> Accesses<'a> for BucketAccesses<'_> {
         let position = context.position;
         let wide = WideAccesses::default();
         let mut blocks: Vec<Block> = Vec::new();
-        let mut unsorted = Unsorted::default();
+        let mut records: Vec<Record> = Vec::new();
         while self.next_launch()? == Some(position) {
             let Some(accesses) = self.waiting.pop_front() else {
                 break;
             };
-            let records = accesses.numbered(&wide)?;
-            records.into_iter().for_each(|record| unsorted.push(record));
-            if unsorted.records.len() >= BLOCK_RECORDS {
+            records.extend(accesses.numbered(&wide)?);
+            if records.len() >= BLOCK_RECORDS {
                 let spare = &engine.decoder.spare;
-                blocks.push(Block::new(&mut unsorted, spare));
+                blocks.push(Block::new(&mut records, &mut ShardCounts::new(), spare));
                 engine.overflow.make_room(&mut blocks, spare)?;
             }
         }
-        if !unsorted.records.is_empty() {
-            blocks.push(Block::new(&mut unsorted, &engine.decoder.spare));
+        if !records.is_empty() {
+            let spare = &engine.decoder.spare;
+            blocks.push(Block::new(&mut records, &mut ShardCounts::new(), spare));
         }
         if !blocks.is_empty() {
             let launches = [(context, Decoded::new(blocks, wide.into_accesses()))];

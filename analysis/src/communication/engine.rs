@@ -82,6 +82,8 @@ pub struct EngineEnd {
 
 /// Maximum number of accesses in a batch for each thread of this computer; 24 bytes each if all are scattered.
 const BATCH_ACCESSES: u64 = 4 << 20;
+/// Number of accesses for each thread that keep it busy without those of another batch.
+const ALONE_ACCESSES: u64 = 1 << 20;
 /// Number of chunks for each thread of this computer at which a batch is complete.
 const BATCH_CHUNKS: usize = 4;
 /// Number of launches and host events at which a batch is complete.
@@ -263,7 +265,7 @@ impl<'a> Engine<'a> {
     /// an error, the engine's results are meaningless.
     pub fn launch(&mut self, launch: &Launch, source: impl GroupSource + 'a) -> Result<()> {
         let context = self.begin(launch)?;
-        let (accesses, chunks) = (source.thread_accesses(), source.chunks());
+        let (accesses, chunks) = (source.max_thread_accesses(), source.chunks());
         let max_records = (self.budget.record_bytes / size_of::<Record>()) as u64;
         if accesses > max_records / 2 {
             self.catch_up()?;
@@ -286,12 +288,22 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Analyses the launches that have been read, and meanwhile reads the waiting ones.
+    /// Analyses the launches that have been read and reads the waiting ones; at the same time, unless each keeps all
+    /// threads busy, because both need memory.
     fn advance(&mut self) -> Result<()> {
         let Waiting {
-            launches, sources, ..
+            launches,
+            sources,
+            accesses,
+            chunks,
+            ..
         } = std::mem::take(&mut self.waiting);
-        let ready = std::mem::take(&mut self.ready);
+        let mut ready = std::mem::take(&mut self.ready);
+        let threads = rayon::current_num_threads();
+        if chunks >= BATCH_CHUNKS * threads && accesses >= ALONE_ACCESSES * threads as u64 {
+            let parts = self.run_shards(&ready)?;
+            self.settle_launches(std::mem::take(&mut ready), parts)?;
+        }
         let (decoder, shards) = (&self.decoder, &mut self.shards);
         let program = Program {
             ops: &decoder.ops,

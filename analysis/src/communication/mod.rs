@@ -14,10 +14,10 @@ mod state;
 mod tests;
 
 pub use engine::{Engine, EngineEnd, Options};
-pub(crate) use input::block::{BLOCK_RECORDS, Block, Unsorted, recycle};
+pub(crate) use input::block::{BLOCK_RECORDS, Block, ShardCounts, recycle};
 pub(crate) use input::decode::Decoded;
 pub(crate) use input::packets::{Cutter, LaunchRecords, Packet, unpacked};
-pub(crate) use input::record::WideAccesses;
+pub(crate) use input::record::{Record, WideAccesses};
 pub use output::detail::{
     ArrayVolume, Footprint, SiteFlow, SiteFlowAmount, SiteFlowKey, WithinLaunch,
 };

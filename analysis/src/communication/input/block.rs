@@ -85,51 +85,41 @@ pub(crate) fn recycle(blocks: impl IntoIterator<Item = Block>, spare: &Spare) {
     }
 }
 
-/// Records in the order of the capture.
-pub(crate) struct Unsorted {
-    pub(crate) records: Vec<Record>,
-    /// Number of records by shard.
+/// Numbers of records by shard, counted while the records are still in the cache.
+pub(crate) struct ShardCounts {
     counts: Vec<u32>,
+    counted: usize,
 }
 
-impl Default for Unsorted {
-    fn default() -> Self {
+impl ShardCounts {
+    pub(crate) fn new() -> Self {
         Self {
-            records: Vec::new(),
             counts: vec![0; SHARDS],
+            counted: 0,
         }
     }
-}
 
-impl Unsorted {
+    /// Counts the records that have been added to `records`.
     #[inline]
-    pub(crate) fn push(&mut self, record: Record) {
-        self.counts[shard_of(record.page())] += 1;
-        self.records.push(record);
-    }
-
-    /// Removes the records from number `first` on.
-    pub(crate) fn remove(&mut self, first: usize) {
-        for record in self.records.drain(first..) {
-            self.counts[shard_of(record.page())] -= 1;
+    pub(crate) fn update(&mut self, records: &[Record]) {
+        for record in &records[self.counted..] {
+            self.counts[shard_of(record.page())] += 1;
         }
+        self.counted = records.len();
     }
 }
 
 impl Block {
-    /// Moves all records into a block.
-    pub(crate) fn new(unsorted: &mut Unsorted, spare: &Spare) -> Self {
-        let Unsorted {
-            records: flat,
-            counts,
-        } = unsorted;
+    /// Moves all records into a block; `flat` contains them in the order of the capture.
+    pub(crate) fn new(flat: &mut Vec<Record>, counts: &mut ShardCounts, spare: &Spare) -> Self {
+        counts.update(flat);
+        let mut ends = std::mem::replace(counts, ShardCounts::new()).counts;
         let used = spare.objects().pop();
         let mut records = used.unwrap_or_default();
         match flat.first() {
             Some(&any) if records.capacity() <= 2 * flat.len() => records.resize(flat.len(), any),
             _ => records = flat.clone(),
         }
-        let mut ends = counts.to_vec();
         let mut next = sums(&mut ends);
         for record in flat.iter() {
             let at = &mut next[shard_of(record.page())];
@@ -138,7 +128,6 @@ impl Block {
             *at += 1;
         }
         flat.clear();
-        counts.fill(0);
         Self::Memory(records, ends)
     }
 

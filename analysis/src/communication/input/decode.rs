@@ -1,6 +1,6 @@
 //! Reads the accesses of launches and cuts them into records.
 
-use super::block::{BLOCK_RECORDS, Block, Pool, Spare, Unsorted};
+use super::block::{BLOCK_RECORDS, Block, Pool, ShardCounts, Spare};
 use super::phases::Phases;
 use super::record::{MAX_SITE, Record, WideAccess, WideAccesses, cut, starts};
 use super::repeats::Repeats;
@@ -44,71 +44,6 @@ pub(crate) struct Collected {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// Reads a chunk and cuts its groups into records. If addresses are matched, they cover only the first byte of each
-/// access. `flat` is scratch memory.
-pub(crate) fn collect(
-    source: &dyn GroupSource,
-    chunk: usize,
-    ops: &SiteOps,
-    options: Options,
-    wide: &WideAccesses,
-    (flat, spare): (&mut Unsorted, &Spare),
-) -> Result<Collected> {
-    let Collected {
-        mut counts,
-        mut sites,
-        mut phases,
-        mut blocks,
-    } = Collected::default();
-    let exact = options.matches_addresses();
-    let mut repeats = Repeats::new();
-    source.read(chunk, &mut |group| {
-        if group.is_grid_barrier() {
-            repeats.end_warp(group, flat);
-            phases.pass(group);
-            return Ok(());
-        }
-        let op = checked(group, ops)?;
-        counts.group(group, op);
-        if options.details {
-            sites.add(group);
-        }
-        if op.writes() {
-            repeats.end_warp(group, flat);
-        } else if repeats.count(group) {
-            return Ok(());
-        }
-        let first = flat.records.len();
-        let sink = |mut record: Record| {
-            phases.advance(&mut record);
-            flat.push(record);
-        };
-        if exact {
-            starts(group, op, sink);
-        } else {
-            cut(group, op, wide, sink);
-        }
-        if !exact && !op.writes() {
-            repeats.add(group, first, flat);
-        }
-        if flat.records.len() >= BLOCK_RECORDS {
-            repeats.end(flat);
-            blocks.push(Block::new(flat, spare));
-        }
-        Ok(())
-    })?;
-    repeats.end(flat);
-    if !flat.records.is_empty() {
-        blocks.push(Block::new(flat, spare));
-    }
-    Ok(Collected {
-        counts,
-        sites,
-        phases,
-        blocks,
-    })
-}
-
 /// The accesses of one launch.
 #[derive(Default)]
 pub(crate) struct Decoded {
@@ -149,7 +84,7 @@ impl Decoded {
 pub(crate) struct Decoder {
     pub(crate) ops: SiteOps,
     options: Options,
-    flat: Pool<Unsorted>,
+    flat: Pool<Vec<Record>>,
     pub(crate) spare: Spare,
 }
 
@@ -163,21 +98,77 @@ impl Decoder {
         }
     }
 
+    /// Reads a chunk and cuts its groups into records. If addresses are matched, they cover only the first byte of each
+    /// access.
     fn chunk(
         &self,
         source: &dyn GroupSource,
         chunk: usize,
         wide: &WideAccesses,
     ) -> Result<Collected> {
-        self.flat.with(Unsorted::default, |flat| {
-            collect(
-                source,
-                chunk,
-                &self.ops,
-                self.options,
-                wide,
-                (flat, &self.spare),
-            )
+        self.flat
+            .with(Vec::new, |flat| self.collect(source, chunk, wide, flat))
+    }
+
+    fn collect(
+        &self,
+        source: &dyn GroupSource,
+        chunk: usize,
+        wide: &WideAccesses,
+        flat: &mut Vec<Record>,
+    ) -> Result<Collected> {
+        let Collected {
+            mut counts,
+            mut sites,
+            mut phases,
+            mut blocks,
+        } = Collected::default();
+        let exact = self.options.matches_addresses();
+        let (mut repeats, mut shards) = (Repeats::new(), ShardCounts::new());
+        flat.clear();
+        source.read(chunk, &mut |group| {
+            if group.is_grid_barrier() {
+                repeats.end_warp(group, flat);
+                phases.pass(group);
+                return Ok(());
+            }
+            let op = checked(group, &self.ops)?;
+            counts.group(group, op);
+            if self.options.details {
+                sites.add(group);
+            }
+            if op.writes() {
+                repeats.end_warp(group, flat);
+            } else if repeats.count(group) {
+                return Ok(());
+            }
+            let first = flat.len();
+            match exact {
+                true => starts(group, op, flat),
+                false => cut(group, op, wide, flat),
+            }
+            if !phases.is_empty() {
+                (flat[first..].iter_mut()).for_each(|record| phases.advance(record));
+            }
+            if !exact && !op.writes() {
+                repeats.add(group, first, flat);
+            }
+            if flat.len() >= BLOCK_RECORDS {
+                repeats.end(flat);
+                blocks.push(Block::new(flat, &mut shards, &self.spare));
+            }
+            shards.update(flat);
+            Ok(())
+        })?;
+        repeats.end(flat);
+        if !flat.is_empty() {
+            blocks.push(Block::new(flat, &mut shards, &self.spare));
+        }
+        Ok(Collected {
+            counts,
+            sites,
+            phases,
+            blocks,
         })
     }
 

@@ -61,6 +61,8 @@ struct Bucket {
 pub(crate) struct Cutter {
     buckets: Vec<Bucket>,
     wide: WideAccesses,
+    /// The records of the current group.
+    records: Vec<Record>,
     /// Number of records added since all buckets were last empty.
     buffered: usize,
     packets: u32,
@@ -74,6 +76,7 @@ impl Cutter {
         Self {
             buckets: (0..buckets).map(|_| Bucket::default()).collect(),
             wide: WideAccesses::default(),
+            records: Vec::new(),
             buffered: 0,
             packets: 0,
             sites: BySite::default(),
@@ -118,7 +121,8 @@ impl Cutter {
             counts.group(group, op);
             self.sites.add(group);
             let mut full = None;
-            cut(group, op, &self.wide, |mut record| {
+            cut(group, op, &self.wide, &mut self.records);
+            for mut record in self.records.drain(..) {
                 self.phases.1.advance(&mut record);
                 let at = bucket_of(record.page(), buckets);
                 let bucket = &mut self.buckets[at as usize];
@@ -134,7 +138,7 @@ impl Cutter {
                 if bucket.records.len() >= BLOCK_RECORDS {
                     full = Some(at);
                 }
-            });
+            }
             if let Some(at) = full {
                 self.send(at, sink);
             }

@@ -329,20 +329,21 @@ fn flags_of(op: Op) -> u16 {
     (reads * READS) | (writes * WRITES)
 }
 
-/// Passes a record for the first byte of each lane's access to `sink`. Its [`Record::origin`] is the access's width.
-pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) {
+/// Appends a record for the first byte of each lane's access. Its [`Record::origin`] is the access's width.
+pub(crate) fn starts(group: &AccessGroup, op: Op, out: &mut Vec<Record>) {
     let flags = flags_of(op);
     let mut rest = group.mask;
     for &address in group.active_addresses() {
         let mut record = Record::new(group, take_lanes(&mut rest, 1), address, 1, flags);
         record.origin = group.width_bytes;
         if group.width_bytes > 0 {
-            sink(record);
+            out.push(record);
         }
     }
 }
 
-pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: impl FnMut(Record)) {
+/// Appends the records of `group`.
+pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, out: &mut Vec<Record>) {
     let width = u64::from(group.width_bytes);
     if width == 0 {
         return;
@@ -357,9 +358,9 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: im
         if next.is_none_or(|&next| next != first && next != first.wrapping_add(width)) {
             let lane = take_lanes(&mut rest, 1);
             if first % PAGE_BYTES as u64 + width <= PAGE_BYTES as u64 {
-                sink(Record::new(group, lane, first, width, flags));
+                out.push(Record::new(group, lane, first, width, flags));
             } else {
-                pieces(group, lane, first, flags, wide, &mut sink);
+                pieces(group, lane, first, flags, wide, out);
             }
             at += 1;
             continue;
@@ -388,12 +389,12 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: im
             };
             if fit == 0 {
                 let lane = take_lanes(&mut rest, 1);
-                pieces(group, lane, address, flags & !SAME, wide, &mut sink);
+                pieces(group, lane, address, flags & !SAME, wide, out);
                 left -= 1;
                 address = address.wrapping_add(step);
             } else {
                 let mask = take_lanes(&mut rest, fit);
-                sink(Record::new(group, mask, address, width, flags));
+                out.push(Record::new(group, mask, address, width, flags));
                 left -= fit;
                 address = address.wrapping_add(step * fit as u64);
             }
@@ -434,7 +435,7 @@ fn pieces(
     address: u64,
     flags: u16,
     wide: &WideAccesses,
-    sink: &mut impl FnMut(Record),
+    out: &mut Vec<Record>,
 ) {
     let width = u64::from(group.width_bytes);
     let number = wide.number(address, group.width_bytes, group.site);
@@ -445,7 +446,7 @@ fn pieces(
         let take = (PAGE_BYTES as u64 - at % PAGE_BYTES as u64).min(end - at);
         let mut record = Record::new(group, lane, at, take, flags | PIECE);
         record.origin = number;
-        sink(record);
+        out.push(record);
         at = at.saturating_add(take);
     }
 }

@@ -1,6 +1,5 @@
 //! Loads that a warp repeats, as when it waits for another CTA: kept once, with the number of times.
 
-use super::block::Unsorted;
 use super::record::Record;
 use std::ops::Range;
 use superstep_trace::AccessGroup;
@@ -42,46 +41,46 @@ impl Repeats {
 
     /// Removes the records of a load, those from number `first` on, if the warp has just made the same load.
     #[inline]
-    pub(crate) fn add(&mut self, load: &AccessGroup, first: usize, unsorted: &mut Unsorted) {
+    pub(crate) fn add(&mut self, load: &AccessGroup, first: usize, records: &mut Vec<Record>) {
         let slot = self.slot(load.cta, load.warp);
-        let (before, records) = unsorted.records.split_at(first);
+        let (before, new) = records.split_at(first);
         if slot.times < u32::MAX
-            && before[slot.records.clone()] == *records
-            && records.iter().all(Record::is_whole)
+            && before[slot.records.clone()] == *new
+            && new.iter().all(Record::is_whole)
         {
             slot.times += 1;
             slot.group = Some(Box::new(*load));
-            return unsorted.remove(first);
+            return records.truncate(first);
         }
         let next = Slot {
-            records: first..unsorted.records.len(),
+            records: first..records.len(),
             ..Slot::default()
         };
-        std::mem::replace(slot, next).end(unsorted);
+        std::mem::replace(slot, next).end(records);
     }
 
     /// Adds the repetitions of a warp before it stores or passes a grid barrier.
     #[inline]
-    pub(crate) fn end_warp(&mut self, group: &AccessGroup, unsorted: &mut Unsorted) {
-        std::mem::take(self.slot(group.cta, group.warp)).end(unsorted);
+    pub(crate) fn end_warp(&mut self, group: &AccessGroup, records: &mut Vec<Record>) {
+        std::mem::take(self.slot(group.cta, group.warp)).end(records);
     }
 
     /// Adds the repetitions of all warps, so that the block can end.
-    pub(crate) fn end(&mut self, unsorted: &mut Unsorted) {
+    pub(crate) fn end(&mut self, records: &mut Vec<Record>) {
         let slots = self.0.iter_mut();
-        slots.for_each(|slot| std::mem::take(slot).end(unsorted));
+        slots.for_each(|slot| std::mem::take(slot).end(records));
     }
 }
 
 impl Slot {
     #[inline]
-    fn end(self, unsorted: &mut Unsorted) {
+    fn end(self, records: &mut Vec<Record>) {
         let mut times = self.times;
         while times != 0 {
             let power = times.trailing_zeros();
             times &= times - 1;
             for number in self.records.clone() {
-                unsorted.push(unsorted.records[number].repeated(power));
+                records.push(records[number].repeated(power));
             }
         }
     }

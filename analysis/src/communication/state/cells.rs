@@ -73,12 +73,12 @@ impl Cells {
     }
 
     #[inline]
-    pub(crate) fn segment_end(&self, offset: usize, end: usize, shift: u32) -> usize {
+    pub(crate) fn segment(&self, offset: usize, end: usize, shift: u32) -> (Tag, usize) {
         let (first, last) = (offset >> shift, (end - 1) >> shift);
         let tag = self.tags[first];
         match self.tags[first + 1..=last].iter().position(|&t| t != tag) {
-            Some(more) => (first + 1 + more) << shift,
-            None => end,
+            Some(more) => (tag, (first + 1 + more) << shift),
+            None => (tag, end),
         }
     }
 

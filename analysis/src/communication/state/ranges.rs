@@ -88,7 +88,8 @@ impl Ranges {
         usize::from(self.ends[index])
     }
 
-    #[inline]
+    // Not inlined, since pages with scattered accesses usually have cells.
+    #[inline(never)]
     pub(crate) fn tag(&self, offset: usize) -> Tag {
         self.stores[self.index(offset)].tag
     }
@@ -111,14 +112,16 @@ impl Ranges {
         )
     }
 
-    /// Returns the end of the bytes from `offset` that have the same last writer.
+    /// Returns the last writer of the byte at `offset`, and the end of the bytes from there that have the same one; at
+    /// most `end`.
     #[inline]
-    pub(crate) fn segment_end(&self, offset: usize) -> usize {
-        let mut ranges = self.from(offset);
-        let (mut end, first) = ranges.next().unwrap_or((PAGE_BYTES, &self.stores[0]));
-        let same = ranges.take_while(|(_, store)| store.tag == first.tag);
-        same.for_each(|(next, _)| end = next);
-        end
+    pub(crate) fn segment(&self, offset: usize, end: usize) -> (Tag, usize) {
+        let mut index = self.index(offset);
+        let tag = self.stores[index].tag;
+        while self.end(index) < end && self.stores[index + 1].tag == tag {
+            index += 1;
+        }
+        (tag, end.min(self.end(index)))
     }
 
     /// Returns the instruction that wrote the byte at `offset`, and the end of the bytes that it wrote.

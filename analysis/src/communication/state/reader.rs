@@ -212,8 +212,7 @@ impl Reader<'_> {
         let end = start + len;
         let mut at = start;
         while at < end {
-            let tag = self.page.tag(at);
-            let segment_end = self.page.segment_end(at, end);
+            let (tag, segment_end) = self.page.segment(at, end);
             let whole = if segment_end == end {
                 end - at
             } else {

@@ -165,7 +165,7 @@ impl Page {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tag(&self, offset: usize) -> Tag {
         match &self.layout {
             Layout::Ranges(ranges) => ranges.tag(offset),
@@ -176,8 +176,8 @@ impl Page {
     /// Returns the last writer of all bytes of an access that fills whole cells, or `None` if there is more than one.
     #[inline]
     pub(crate) fn common_tag(&self, offset: usize, len: usize) -> Option<Tag> {
-        let end = offset + len;
-        (self.segment_end(offset, end) == end).then(|| self.tag(offset))
+        let (tag, end) = self.segment(offset, offset + len);
+        (end == offset + len).then_some(tag)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -188,12 +188,12 @@ impl Page {
         size_of::<Self>() + cells
     }
 
-    /// Returns the first offset after `offset` with a last writer other than the one at `offset`; at most `end`.
+    /// Returns the last writer of the byte at `offset`, and the first later offset with another one; at most `end`.
     #[inline]
-    pub(crate) fn segment_end(&self, offset: usize, end: usize) -> usize {
+    pub(crate) fn segment(&self, offset: usize, end: usize) -> (Tag, usize) {
         match &self.layout {
-            Layout::Ranges(ranges) => ranges.segment_end(offset).min(end),
-            Layout::Cells(cells) => cells.segment_end(offset, end, self.shift),
+            Layout::Ranges(ranges) => ranges.segment(offset, end),
+            Layout::Cells(cells) => cells.segment(offset, end, self.shift),
         }
     }
 

@@ -20,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use superstep_trace::SiteId;
 
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
@@ -464,7 +465,10 @@ impl Scratch {
 
 pub(crate) fn write(view: &View, page: &mut Page, record: &Record) {
     let range = (record.offset(), record.extent());
-    let site = view.site_of(record).unwrap_or_default();
+    let site = match page.extra.sites {
+        true => view.site_of(record).unwrap_or_default(),
+        false => SiteId::default(),
+    };
     page.write(range, record.width(), site, (view.launch, record.cta));
 }
 

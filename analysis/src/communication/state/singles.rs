@@ -1,6 +1,7 @@
 //! Reads of a page by many single accesses with different writers, which are typical of scattered accesses.
 
 use super::reader::{Reader, Seen, mark_read};
+use super::shadow::Tag;
 use crate::communication::input::record::Record;
 use crate::error::Result;
 
@@ -43,25 +44,25 @@ impl Reader<'_> {
             let mut lists = [[0u8; BATCH_RECORDS]; 4];
             let mut lens = [0usize; 4];
             let mut generations = [0u32; BATCH_RECORDS];
+            let mut tags = [Tag::UNWRITTEN; BATCH_RECORDS];
             for (index, record) in records.iter().enumerate() {
                 generation += u32::from(record.cta != cta);
                 cta = record.cta;
                 generations[index] = generation;
                 let tag = self.page.tag(record.offset());
+                tags[index] = tag;
                 let uniform = one_cell || self.page.common_tag(record.offset(), width).is_some();
                 let list = if uniform { tag.kind(one_cell) } else { OTHERS };
                 lists[list][lens[list] % BATCH_RECORDS] = index as u8;
                 lens[list] += 1;
             }
             let indices = |list: usize| lists[list][..lens[list]].iter().map(|&i| usize::from(i));
-            for record in indices(0).map(|index| &records[index]) {
-                let volume = record.volume();
-                self.out
-                    .count_untraced(self.page.tag(record.offset()), volume);
+            for index in indices(0) {
+                (self.out).count_untraced(tags[index], records[index].volume());
             }
             for index in indices(1) {
                 self.begin(&records[index]);
-                self.single(&records[index], generations[index], width);
+                self.single(&records[index], tags[index], generations[index], width);
             }
             for index in indices(2) {
                 let record = &records[index];
@@ -70,8 +71,8 @@ impl Reader<'_> {
                 let is_new = self.seen.is_new(at >> shift, generations[index]);
                 self.loads(at, width, width, u64::from(is_new));
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
-                let tag = self.page.tag(at);
-                self.read_fresh_from_multiple((at, width), times, (fresh, u64::from(is_new)), tag);
+                let fresh = (fresh, u64::from(is_new));
+                self.read_fresh_from_multiple((at, width), times, fresh, tags[index]);
                 self.view.kept.take_if_full(self.out)?;
             }
             for record in indices(OTHERS).map(|index| &records[index]) {
@@ -95,9 +96,8 @@ impl Reader<'_> {
 
     /// Counts one access to bytes that all have the same single writer.
     #[inline]
-    fn single(&mut self, record: &Record, generation: u32, width: usize) {
-        let at = record.offset();
-        let (tag, volume) = (self.page.tag(at), record.volume());
+    fn single(&mut self, record: &Record, tag: Tag, generation: u32, width: usize) {
+        let (at, volume) = (record.offset(), record.volume());
         let Some(launch) = tag.launch() else {
             return;
         };

@@ -97,8 +97,8 @@ pub(crate) fn unwritten_in(page: &Page) -> Bits {
     let mut bits = [0; WORDS];
     let mut at = 0;
     while at < PAGE_BYTES {
-        let end = page.segment_end(at, PAGE_BYTES);
-        if page.tag(at) == Tag::UNWRITTEN {
+        let (tag, end) = page.segment(at, PAGE_BYTES);
+        if tag == Tag::UNWRITTEN {
             mark(&mut bits, at, end - at);
         }
         at = end;

@@ -17,9 +17,7 @@ fn group(width_bytes: u32, mask: u32, addresses: &[u64]) -> AccessGroup {
 
 fn cut_all(group: &AccessGroup) -> Vec<Record> {
     let mut records = Vec::new();
-    cut(group, Op::Load, &WideAccesses::default(), |r| {
-        records.push(r);
-    });
+    cut(group, Op::Load, &WideAccesses::default(), &mut records);
     records
 }
 

@@ -44,7 +44,7 @@ fn a_partial_word_write_splits_the_page_and_keeps_its_state() {
         (counted(&mut page, 4), counted(&mut page, 5)),
         (Some(0), Some(1))
     );
-    assert_eq!(page.segment_end(0, PAGE_BYTES), 4);
+    assert_eq!(page.segment(0, PAGE_BYTES).1, 4);
 }
 
 #[test]
@@ -96,11 +96,11 @@ proptest! {
                 let tags = [&page, &cells].map(Page::has_multiple_writers);
                 prop_assert_eq!(tags[0], tags[1]);
                 prop_assert_eq!(page.tag(at), cells.tag(at), "{}", at);
-                prop_assert_eq!(page.segment_end(at, PAGE_BYTES), cells.segment_end(at, PAGE_BYTES));
+                prop_assert_eq!(page.segment(at, PAGE_BYTES), cells.segment(at, PAGE_BYTES));
                 if page.tag(at).launch().is_some() {
                     prop_assert_eq!(page.start(at), cells.start(at), "{}", at);
                     prop_assert!(page.writers(at, 1).eq(cells.writers(at, 1)), "{}", at);
-                    let adjacent = (u64::MAX << (at % 64)) & u64::MAX >> (63 - (page.segment_end(at, PAGE_BYTES) - 1).min(at | 63) % 64);
+                    let adjacent = (u64::MAX << (at % 64)) & u64::MAX >> (63 - (page.segment(at, PAGE_BYTES).1 - 1).min(at | 63) % 64);
                     let starts = |page: &Page| {
                         let mut bits = adjacent;
                         let mut starts = std::collections::BTreeSet::new();
