@@ -16,9 +16,10 @@ fn accesses(capture: &Capture) -> Accesses {
     capture
         .groups(|record, group| {
             for (thread, address) in group.threads() {
-                let (key, offset) =
-                    (record.allocations.resolve(address)).expect("inside an allocation");
-                let access = (group.site.local(), key.to_string(), offset);
+                let found = record.allocations.find(address);
+                let found = found.expect("inside an allocation");
+                let offset = address - found.address;
+                let access = (group.site.local(), found.key.to_string(), offset);
                 all.entry((record.launch.launch.0, group.cta, thread))
                     .or_default()
                     .push(access);

@@ -91,10 +91,10 @@ impl<'a> Hasher<'a> {
             }
             _ => {
                 for (offset, &address) in offsets.iter_mut().zip(addresses) {
-                    *offset = match self.resolver.resolve(address) {
-                        Some((key, inside)) => {
-                            let (key, mask) = self.key_hash(key);
-                            key.wrapping_add(inside & mask)
+                    *offset = match self.resolver.find(address) {
+                        Some(allocation) => {
+                            let (key, mask) = self.key_hash(&allocation.key);
+                            key.wrapping_add((address - allocation.address) & mask)
                         }
                         None => address,
                     };

@@ -337,39 +337,20 @@ impl Timeline {
                 self.launches[number as usize].recorded = recorded;
                 return Ok(None);
             }
-            Event::Allocate {
-                sequence,
-                id,
-                address,
-                bytes,
-                kind,
-                place,
-                device,
-            } => {
-                let index = self.allocations.len();
+            Event::Allocate(mut allocation) => {
+                let (id, index) = (allocation.id, self.allocations.len());
                 if self.by_id.contains_key(&id) {
                     return Err(EventError::AllocatedTwice(id));
                 }
                 self.by_id.insert(id, index);
-                let key = match &kind {
+                allocation.key = match &allocation.kind {
                     AllocationKind::Symbol { name } => AllocationKey::Symbol(name.clone()),
                     _ => {
                         self.heap += 1;
                         AllocationKey::Heap(self.heap - 1)
                     }
                 };
-                self.allocations.push(Allocation {
-                    id,
-                    key,
-                    address,
-                    bytes,
-                    kind,
-                    place,
-                    variable: None,
-                    device,
-                    sequence,
-                    freed: None,
-                });
+                self.allocations.push(allocation);
                 Entry::Allocate(index)
             }
             Event::Free { sequence, id } => {

@@ -152,9 +152,10 @@ fn a_run_leaves_a_capture_and_a_summary() {
     let record = (capture.launches())
         .find(|record| record.launch.launch == LaunchId(1))
         .unwrap();
+    let allocation = record.allocations.find(4100).unwrap();
     assert_eq!(
-        record.allocations.resolve(4100),
-        Some((&AllocationKey::Heap(0), 4))
+        (&allocation.key, 4100 - allocation.address),
+        (&AllocationKey::Heap(0), 4)
     );
 
     let summary = summary(folder.path());

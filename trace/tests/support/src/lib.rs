@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
-    CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, KnownCall, Launch, LaunchEnd,
-    LaunchId, LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome,
-    Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
+    AccessGroup, Allocation, AllocationId, AllocationKind, Backend, Capture, CaptureWriter,
+    ChunkBuilder, CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, KnownCall,
+    Launch, LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry,
+    OpaqueLaunch, Outcome, Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId,
+    TABLE_SCHEMA_VERSION, TraceError,
 };
 
 /// Returns site `local` of module 0, 4 bytes wide, at line 10 + `local` of `test.cu`.
@@ -147,15 +148,15 @@ impl CaptureBuilder {
     ) -> AllocationId {
         let id = AllocationId(self.allocations);
         self.allocations += 1;
-        let event = Event::Allocate {
+        let event = Event::Allocate(Allocation {
             sequence: self.next_sequence(),
             id,
             address,
             bytes,
             kind,
             place,
-            device: 0,
-        };
+            ..Allocation::default()
+        });
         self.event(&event);
         id
     }
