@@ -64,7 +64,7 @@ pub use capture::writer::{
 pub use capture::{Capture, ChunkRef, GroupBuffer, HostEvent, LaunchRecord, Replay};
 pub use codec::Offsets;
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
-pub use error::{JournalError, TraceError};
+pub use error::TraceError;
 pub use in_situ::cta_blocks::CtaBlocks;
 pub use in_situ::{Bounds, FirstRead, LaunchSums, LoadedBytes, Parts, Received, Tally};
 pub use named::UnknownName;

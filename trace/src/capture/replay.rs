@@ -31,30 +31,6 @@ pub enum HostEvent<'a> {
     Note(&'a str),
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum EventError {
-    #[error("an event refers to launch {launch} of stream {stream}, which no event announces")]
-    UnknownLaunch { stream: StreamId, launch: LaunchId },
-    #[error("launch {1} of stream {0} {2} twice")]
-    LaunchTwice(StreamId, LaunchId, &'static str),
-    #[error("allocation {0} is announced twice")]
-    AllocatedTwice(AllocationId),
-    #[error("allocation {0} is freed, but no event announces it")]
-    UnknownAllocation(AllocationId),
-    #[error("allocation {0} is freed twice")]
-    FreedTwice(AllocationId),
-    #[error("opaque launch {0} is announced twice")]
-    OpaqueTwice(u64),
-    #[error("opaque launch {0} ends, but no event announces it")]
-    UnknownOpaque(u64),
-    #[error("launch {receiver} of {known} cannot receive anything from launch {sender}")]
-    Received {
-        receiver: u32,
-        known: u32,
-        sender: u32,
-    },
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchRecord<'a> {
     /// Index among all launches of the program, in host order.
@@ -253,13 +229,11 @@ impl Timeline {
             match timeline.entry(event) {
                 Ok(Some(event)) => timeline.entries.push(TimedEvent { at_ns, event }),
                 Ok(None) => {}
-                Err(error) => problems.push(error.to_string()),
+                Err(problem) => problems.push(problem),
             }
         }
         for parts in parts {
-            if let Err(error) = timeline.add_parts(parts) {
-                problems.push(error.to_string());
-            }
+            problems.extend(timeline.add_parts(parts).err());
         }
         timeline
     }
@@ -273,17 +247,13 @@ impl Timeline {
         self.launches.get_mut(number as usize)
     }
 
-    fn add_parts(&mut self, parts: Parts) -> Result<(), EventError> {
+    fn add_parts(&mut self, parts: Parts) -> Result<(), String> {
         let known = self.launches.len() as u32;
-        let check = |source: u32, receiver: u32| {
-            if source < receiver && receiver < known {
-                return Ok(receiver as usize);
-            }
-            Err(EventError::Received {
-                receiver,
-                known,
-                sender: source,
-            })
+        let check = |sender: u32, receiver: u32| match sender < receiver && receiver < known {
+            true => Ok(receiver as usize),
+            false => Err(format!(
+                "launch {receiver} of {known} cannot receive anything from launch {sender}"
+            )),
         };
         for part in parts.received {
             let receiver = check(part.source_launch, part.receiver_launch)?;
@@ -296,17 +266,23 @@ impl Timeline {
         Ok(())
     }
 
-    fn entry(&mut self, event: Event) -> Result<Option<Entry>, EventError> {
+    /// Returns what is wrong with an event that contradicts the earlier ones.
+    fn entry(&mut self, event: Event) -> Result<Option<Entry>, String> {
         let number_of = |stream, launch| {
             let number = self.numbers.get(&(stream, launch)).copied();
-            number.ok_or(EventError::UnknownLaunch { stream, launch })
+            number.ok_or_else(|| {
+                format!("an event refers to launch {launch} of stream {stream}, which no event announces")
+            })
+        };
+        let twice = |stream: StreamId, launch: LaunchId, what: &str| {
+            Err(format!("launch {launch} of stream {stream} {what} twice"))
         };
         Ok(Some(match event {
             Event::Launch(launch) => {
                 let (stream, id) = (launch.stream, launch.launch);
                 let number = self.launches.len() as u32;
                 if self.numbers.contains_key(&(stream, id)) {
-                    return Err(EventError::LaunchTwice(stream, id, "is announced"));
+                    return twice(stream, id, "is announced");
                 }
                 self.numbers.insert((stream, id), number);
                 self.launches.push(StoredLaunch {
@@ -323,7 +299,7 @@ impl Timeline {
                 let number = number_of(end.stream, end.launch)?;
                 let stored = &mut self.launches[number as usize];
                 if stored.end.is_some() {
-                    return Err(EventError::LaunchTwice(end.stream, end.launch, "ends"));
+                    return twice(end.stream, end.launch, "ends");
                 }
                 stored.end = Some(end);
                 Entry::LaunchEnd(number)
@@ -340,7 +316,7 @@ impl Timeline {
             Event::Allocate(mut allocation) => {
                 let (id, index) = (allocation.id, self.allocations.len());
                 if self.by_id.contains_key(&id) {
-                    return Err(EventError::AllocatedTwice(id));
+                    return Err(format!("allocation {id} is announced twice"));
                 }
                 self.by_id.insert(id, index);
                 allocation.key = match &allocation.kind {
@@ -354,10 +330,12 @@ impl Timeline {
                 Entry::Allocate(index)
             }
             Event::Free { sequence, id } => {
-                let index = *(self.by_id.get(&id)).ok_or(EventError::UnknownAllocation(id))?;
+                let index = *self.by_id.get(&id).ok_or_else(|| {
+                    format!("allocation {id} is freed, but no event announces it")
+                })?;
                 let freed = &mut self.allocations[index].freed;
                 if freed.is_some() {
-                    return Err(EventError::FreedTwice(id));
+                    return Err(format!("allocation {id} is freed twice"));
                 }
                 *freed = Some(sequence);
                 Entry::Free(index)
@@ -367,7 +345,7 @@ impl Timeline {
             Event::OpaqueLaunch(launch) => {
                 let (number, index) = (launch.sequence, self.opaque.len());
                 if self.opaque_by_number.contains_key(&number) {
-                    return Err(EventError::OpaqueTwice(number));
+                    return Err(format!("opaque launch {number} is announced twice"));
                 }
                 self.opaque_by_number.insert(number, index);
                 self.opaque.push(launch);
@@ -375,16 +353,16 @@ impl Timeline {
             }
             Event::OpaqueEnd(end) => {
                 let number = end.launch;
-                let index = *(self.opaque_by_number.get(&number))
-                    .ok_or(EventError::UnknownOpaque(number))?;
+                let index = *self.opaque_by_number.get(&number).ok_or_else(|| {
+                    format!("opaque launch {number} ends, but no event announces it")
+                })?;
                 Entry::OpaqueEnd(index, end)
             }
             Event::Sums(sums) => {
                 let number = number_of(sums.stream, sums.launch)?;
                 let stored = &mut self.launches[number as usize];
                 if stored.sums.is_some() {
-                    let (stream, launch) = (sums.stream, sums.launch);
-                    return Err(EventError::LaunchTwice(stream, launch, "is aggregated"));
+                    return twice(sums.stream, sums.launch, "is aggregated");
                 }
                 stored.sums = Some(sums);
                 return Ok(None);

@@ -59,7 +59,7 @@ pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
             Ok(Some(Line::Launch(launch))) => import.launch(number, &launch)?,
             Ok(Some(Line::Access(access))) => import.access(number, &access)?,
             Ok(None) => {}
-            Err(reason) => return Err(line_error(path, number, reason.to_string())),
+            Err(reason) => return Err(line_error(path, number, reason)),
         }
     }
     import.finish()
