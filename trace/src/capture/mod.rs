@@ -66,27 +66,6 @@ pub struct GroupBuffer {
     decoder: Decoder,
 }
 
-impl GroupBuffer {
-    /// Passes the groups of the most recently read payload to `visit` until it returns false. Returns the number of the
-    /// first malformed group, if any.
-    fn groups(&mut self, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
-        let (mut number, mut group) = (0, AccessGroup::EMPTY);
-        if self.decoder.begin(&self.raw).is_none() {
-            return Some(0);
-        }
-        while self.decoder.has_more() {
-            if self.decoder.decode(&self.raw, &mut group).is_none() {
-                return Some(number);
-            }
-            if !visit(&group) {
-                return None;
-            }
-            number += 1;
-        }
-        (!self.decoder.is_at_end(&self.raw)).then_some(number)
-    }
-}
-
 impl Capture {
     /// Opens the capture in `path`, a folder or any file in it.
     ///
@@ -182,36 +161,42 @@ impl Capture {
             return Ok(());
         };
         self.cancellation.check()?;
-        reader.payload(info, &mut buffer.stored, &mut buffer.raw)?;
+        let (raw, decoder, expected) = (&mut buffer.raw, &mut buffer.decoder, info.items);
+        reader.payload(info, &mut buffer.stored, raw)?;
         self.progress.count(u64::from(info.stored_bytes));
-        let (mut accesses, mut marks) = (0, 0);
-        let counted = |group: &AccessGroup| {
+        let (mut number, mut accesses, mut marks) = (0u64, 0, 0);
+        let malformed = |number| {
+            let reason = format!("group {number} of the chunk is malformed");
+            reader.damaged(info, reason)
+        };
+        let miscounted = |found| {
+            let reason = format!("expected {expected} thread accesses in the chunk, found {found}");
+            reader.damaged(info, reason)
+        };
+        decoder.begin(raw).ok_or_else(|| malformed(0))?;
+        let mut group = AccessGroup::EMPTY;
+        while decoder.has_more() {
+            let decoded = decoder.decode(raw, &mut group);
+            decoded.ok_or_else(|| malformed(number))?;
+            number += 1;
             accesses += group.accesses() as u64;
             marks += u64::from(group.is_grid_barrier());
             // A damaged chunk might repeat a group endlessly.
-            let is_expected = accesses <= info.items && marks <= MAX_CHUNK_ACCESSES;
-            if is_expected {
-                visit(group);
+            if marks > MAX_CHUNK_ACCESSES {
+                return Err(reader.damaged(info, "the chunk has too many marks of grid barriers"));
             }
-            is_expected
-        };
-        let malformed = buffer.groups(counted);
-        if let Some(number) = malformed {
-            let reason = format!("group {number} of the chunk is malformed");
-            return Err(reader.damaged(info, reason));
+            if accesses > expected {
+                return Err(miscounted(format!("at least {accesses}")));
+            }
+            visit(&group);
         }
-        if marks > MAX_CHUNK_ACCESSES {
-            return Err(reader.damaged(info, "the chunk has too many marks of grid barriers"));
+        if !decoder.is_at_end(raw) {
+            return Err(malformed(number));
         }
-        if accesses != info.items {
-            let expected = info.items;
-            let reason = format!(
-                "expected {expected} thread accesses in the chunk, found {}{accesses}",
-                if accesses > expected { "at least " } else { "" }
-            );
-            return Err(reader.damaged(info, reason));
+        match accesses == expected {
+            true => Ok(()),
+            false => Err(miscounted(accesses.to_string())),
         }
-        Ok(())
     }
 
     /// Passes every group to `visit`, launch by launch, in host order. The groups of one thread are in program order.
