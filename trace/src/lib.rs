@@ -61,7 +61,7 @@ pub use capture::names::{ArrayName, Names};
 pub use capture::writer::{
     CaptureWriter, EVENTS_FILE, StreamWriter, end_capture, stream_file_name,
 };
-pub use capture::{Capture, ChunkRef, GroupBuffer, HostEvent, LaunchRecord, Replay};
+pub use capture::{Capture, ChunkRef, GroupBuffer, HostEvent, LaunchRecord};
 pub use codec::Offsets;
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
 pub use error::TraceError;

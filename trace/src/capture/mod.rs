@@ -19,7 +19,7 @@ use crate::{
 pub(crate) use open::stream_files;
 use rayon::prelude::*;
 use replay::Timeline;
-pub use replay::{HostEvent, LaunchRecord, Replay};
+pub use replay::{HostEvent, LaunchRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -63,81 +63,16 @@ pub(super) fn recorded_accesses(sums: Option<&LaunchSums>, chunks: &[ChunkRef]) 
     }
 }
 
-/// Iterator over the events of a capture; see [`Capture::replay`].
-pub struct Replay<'a> {
-    timeline: &'a Timeline,
-    entries: std::slice::Iter<'a, TimedEvent<Entry>>,
-    allocations: Arc<AllocationMap<'a>>,
-}
-
-impl<'a> Iterator for Replay<'a> {
-    type Item = TimedEvent<HostEvent<'a>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let TimedEvent { at_ns, event } = self.entries.next()?;
-        let event = match event {
-            Entry::Launch(number) => HostEvent::Launch(self.launch(*number)),
-            Entry::LaunchEnd(number) => {
-                let stored = &self.timeline.launches[*number as usize];
-                HostEvent::LaunchEnd {
-                    launch: &stored.launch,
-                    end: stored.end.as_ref()?,
-                }
-            }
-            Entry::Allocate(index) => {
-                let allocation = &self.timeline.allocations[*index];
-                Arc::make_mut(&mut self.allocations).insert(allocation);
-                HostEvent::Allocate(allocation)
-            }
-            Entry::Free(index) => {
-                let allocation = &self.timeline.allocations[*index];
-                Arc::make_mut(&mut self.allocations).remove(allocation);
-                HostEvent::Free(allocation)
-            }
-            Entry::Copy(copy) => HostEvent::Copy(copy),
-            Entry::Memset(memset) => HostEvent::Memset(memset),
-            Entry::OpaqueLaunch(index) => HostEvent::OpaqueLaunch(&self.timeline.opaque[*index]),
-            Entry::OpaqueEnd(index, end) => HostEvent::OpaqueEnd {
-                launch: &self.timeline.opaque[*index],
-                end,
-            },
-            Entry::Gap(gap) => HostEvent::Gap(gap),
-            Entry::Transport(transport) => HostEvent::Transport(transport),
-            Entry::Note(text) => HostEvent::Note(text),
-        };
-        Some(TimedEvent {
-            at_ns: *at_ns,
-            event,
-        })
-    }
-}
-
-impl<'a> Replay<'a> {
-    fn launch(&self, number: u32) -> LaunchRecord<'a> {
-        let stored = &self.timeline.launches[number as usize];
-        LaunchRecord {
-            number,
-            launch: &stored.launch,
-            recorded: stored.recorded,
-            end: stored.end.as_ref(),
-            chunks: &stored.chunks,
-            sums: stored.sums.as_ref(),
-            received: &stored.parts.received,
-            first_read: &stored.parts.first_read,
-            allocations: Arc::clone(&self.allocations),
-        }
-    }
-}
-
 impl Capture {
     /// Returns all events in host order. Events without a sequence number (a launch's end, a note) follow the numbered
     /// ones that precede them in the file.
-    pub fn replay(&self) -> Replay<'_> {
-        Replay {
-            timeline: &self.timeline,
-            entries: self.timeline.entries.iter(),
-            allocations: Arc::default(),
-        }
+    pub fn replay(&self) -> impl Iterator<Item = TimedEvent<HostEvent<'_>>> {
+        let mut allocations = Arc::default();
+        let entries = self.timeline.entries.iter();
+        entries.map(move |&TimedEvent { at_ns, ref event }| TimedEvent {
+            at_ns,
+            event: self.timeline.event(event, &mut allocations),
+        })
     }
 
     pub fn launches(&self) -> impl Iterator<Item = LaunchRecord<'_>> {
@@ -245,6 +180,56 @@ impl Timeline {
     ) -> Option<&mut StoredLaunch> {
         let number = *self.numbers.get(&(stream, launch))?;
         self.launches.get_mut(number as usize)
+    }
+
+    /// Returns the event of an entry, before which `allocations` are live.
+    fn event<'a>(
+        &'a self,
+        entry: &'a Entry,
+        allocations: &mut Arc<AllocationMap<'a>>,
+    ) -> HostEvent<'a> {
+        match entry {
+            Entry::Launch(number) => {
+                let stored = &self.launches[*number as usize];
+                HostEvent::Launch(LaunchRecord {
+                    number: *number,
+                    launch: &stored.launch,
+                    recorded: stored.recorded,
+                    end: stored.end.as_ref(),
+                    chunks: &stored.chunks,
+                    sums: stored.sums.as_ref(),
+                    received: &stored.parts.received,
+                    first_read: &stored.parts.first_read,
+                    allocations: Arc::clone(allocations),
+                })
+            }
+            Entry::LaunchEnd(number) => {
+                let stored = &self.launches[*number as usize];
+                let end = stored.end.as_ref().expect("it has this entry");
+                let launch = &stored.launch;
+                HostEvent::LaunchEnd { launch, end }
+            }
+            Entry::Allocate(index) => {
+                let allocation = &self.allocations[*index];
+                Arc::make_mut(allocations).insert(allocation);
+                HostEvent::Allocate(allocation)
+            }
+            Entry::Free(index) => {
+                let allocation = &self.allocations[*index];
+                Arc::make_mut(allocations).remove(allocation);
+                HostEvent::Free(allocation)
+            }
+            Entry::Copy(copy) => HostEvent::Copy(copy),
+            Entry::Memset(memset) => HostEvent::Memset(memset),
+            Entry::OpaqueLaunch(index) => HostEvent::OpaqueLaunch(&self.opaque[*index]),
+            Entry::OpaqueEnd(index, end) => HostEvent::OpaqueEnd {
+                launch: &self.opaque[*index],
+                end,
+            },
+            Entry::Gap(gap) => HostEvent::Gap(gap),
+            Entry::Transport(transport) => HostEvent::Transport(transport),
+            Entry::Note(text) => HostEvent::Note(text),
+        }
     }
 
     fn add_parts(&mut self, parts: Parts) -> Result<(), String> {
