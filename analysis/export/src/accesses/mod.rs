@@ -69,12 +69,8 @@ pub fn schema() -> SchemaRef {
     ))
 }
 
-/// A message about one chunk; the last one is [`Message::End`] unless an error occurs.
-enum Message {
-    Batch(RecordBatch),
-    Failure(ExportError),
-    End,
-}
+/// A batch of one chunk; the last message is `None` or an error.
+type Message = Result<Option<RecordBatch>>;
 
 #[derive(Clone, Copy)]
 struct Task {
@@ -231,16 +227,13 @@ impl AccessBatches {
                 self.chunks_left = 0;
                 return Err(ExportError::LostThread);
             };
-            match chunk
-                .recv()
-                .unwrap_or(Message::Failure(ExportError::LostThread))
-            {
-                Message::Batch(batch) => {
+            match chunk.recv().unwrap_or(Err(ExportError::LostThread)) {
+                Ok(Some(batch)) => {
                     self.current = Some(chunk);
                     return Ok(Some(batch));
                 }
-                Message::End => self.chunks_left -= 1,
-                Message::Failure(error) => {
+                Ok(None) => self.chunks_left -= 1,
+                Err(error) => {
                     self.chunks_left = 0;
                     return Err(error);
                 }
@@ -280,11 +273,8 @@ impl Shared {
                 }
             }
             let Some(record) = &record else { return };
-            let message = match self.decode(&task, record, &mut buffer, &sender) {
-                Ok(()) => Message::End,
-                Err(error) => Message::Failure(error),
-            };
-            if sender.send(message).is_err() {
+            let decoded = self.decode(&task, record, &mut buffer, &sender);
+            if sender.send(decoded.map(|()| None)).is_err() {
                 return;
             }
         }
@@ -319,13 +309,13 @@ impl Shared {
             }
             if columns.is_full() {
                 let batch = self.batch(&mut columns, &launch);
-                is_read = sender.send(Message::Batch(batch)).is_ok();
+                is_read = sender.send(Ok(Some(batch))).is_ok();
             }
         })?;
         outcome?;
         if !columns.is_empty() && is_read {
             // If the reader is gone, sending the next message fails as well.
-            drop(sender.send(Message::Batch(self.batch(&mut columns, &launch))));
+            drop(sender.send(Ok(Some(self.batch(&mut columns, &launch)))));
         }
         Ok(())
     }
