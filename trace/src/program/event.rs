@@ -260,15 +260,10 @@ pub struct Transport {
 
 impl std::fmt::Display for Transport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Transport {
-            bytes,
-            pieces,
-            groups,
-            accesses,
-        } = self;
         write!(
             f,
-            "protocol stream: {bytes} bytes in {pieces} pieces, {groups} groups, {accesses} accesses"
+            "protocol stream: {} bytes in {} pieces, {} groups, {} accesses",
+            self.bytes, self.pieces, self.groups, self.accesses
         )
     }
 }
