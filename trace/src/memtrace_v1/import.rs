@@ -5,7 +5,7 @@ use crate::error::{Result, TraceError};
 use crate::{
     AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch,
     LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId,
-    StreamId, TABLE_SCHEMA_VERSION, WARP_LANES,
+    StreamId, WARP_LANES,
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,19 +22,7 @@ use std::path::Path;
 /// Fails if a file is damaged, the files have more than 65536 different sites, a grid has more than 2^32 CTAs, or the
 /// capture cannot be written.
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
-    let mut module = ModuleTable {
-        opaque_assembly: 0,
-        grid_barriers: false,
-        launches: false,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
-        module: 0,
-        name: "memtrace-v1".to_owned(),
-        backend: Backend::Cuda,
-        probe: Probe::Trace,
-        sites: Vec::new(),
-        kernels: Vec::new(),
-    };
+    let mut module = ModuleTable::new("memtrace-v1", Backend::Cuda, Probe::Trace);
     let mut sites = HashMap::new();
     let mut grids = Vec::new();
     for (_, path) in files {

@@ -30,14 +30,14 @@ named! {
     }
 }
 
-/// Evidence that a site accesses global memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Proof {
-    /// The address space analysis proved it.
-    Proven,
-    /// The program tests each address while it runs.
-    Tested,
+named! {
+    /// Evidence that a site accesses global memory.
+    pub enum Proof("proof") {
+        /// The address space analysis proved it.
+        Proven => "proven",
+        /// The program tests each address while it runs.
+        Tested => "tested",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +106,23 @@ pub struct ModuleTable {
 }
 
 impl ModuleTable {
+    /// Returns the table of a module without sites and kernels.
+    pub fn new(name: impl Into<String>, backend: Backend, probe: Probe) -> Self {
+        ModuleTable {
+            schema_version: TABLE_SCHEMA_VERSION,
+            module: 0,
+            name: name.into(),
+            backend,
+            probe,
+            sites: Vec::new(),
+            kernels: Vec::new(),
+            opaque_assembly: 0,
+            grid_barriers: false,
+            launches: false,
+            defined: None,
+        }
+    }
+
     /// Reads a table from JSON and checks it.
     ///
     /// # Errors

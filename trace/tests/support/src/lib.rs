@@ -9,8 +9,7 @@ use superstep_trace::{
     AccessGroup, Allocation, AllocationId, AllocationKind, Backend, Capture, CaptureWriter,
     ChunkBuilder, CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, KnownCall,
     Launch, LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry,
-    OpaqueLaunch, Outcome, Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId,
-    TABLE_SCHEMA_VERSION, TraceError,
+    OpaqueLaunch, Outcome, Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId, TraceError,
 };
 
 /// Returns site `local` of module 0, 4 bytes wide, at line 10 + `local` of `test.cu`.
@@ -36,17 +35,10 @@ pub fn module(name: &str, sites: Vec<Site>, kernels: &[(&str, &str)]) -> ModuleT
         parameters: 1,
     };
     ModuleTable {
-        schema_version: TABLE_SCHEMA_VERSION,
         module: sites.first().map_or(0, |site| site.id.module()),
-        name: name.to_owned(),
-        backend: Backend::Cpu,
-        probe: Probe::Trace,
         sites,
         kernels: kernels.iter().map(kernel).collect(),
-        opaque_assembly: 0,
-        grid_barriers: false,
-        launches: false,
-        defined: None,
+        ..ModuleTable::new(name, Backend::Cpu, Probe::Trace)
     }
 }
 
