@@ -87,11 +87,6 @@ impl Capture {
         self.timeline.launches.iter().any(|it| it.sums.is_some())
     }
 
-    pub fn launch(&self, stream: StreamId, launch: LaunchId) -> Option<&Launch> {
-        let number = self.timeline.numbers.get(&(stream, launch))?;
-        Some(&self.timeline.launches[*number as usize].launch)
-    }
-
     /// Returns every allocation in order of creation.
     pub fn allocations(&self) -> &[Allocation] {
         &self.timeline.allocations

@@ -404,10 +404,9 @@ fn threads_share_a_session() {
         capture.replay().is_sorted_by_key(|timed| timed.at_ns),
         "file order is sequence order"
     );
-    assert_eq!(
-        capture.launch(StreamId(3), LaunchId(49)).unwrap().kernel,
-        "_Zk"
-    );
+    let mut launches = capture.launches().map(|record| record.launch);
+    let launch = launches.find(|it| (it.stream, it.launch) == (StreamId(3), LaunchId(49)));
+    assert_eq!(launch.unwrap().kernel, "_Zk");
 }
 
 /// Returns how many bytes a launch loads from eight words at `address`: from the host, uninitialised, and unknown.
