@@ -111,7 +111,7 @@ pub(super) struct Timeline {
     by_id: FxHashMap<AllocationId, usize>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StoredLaunch {
     pub(super) launch: Launch,
     recorded: Recorded,
@@ -267,11 +267,7 @@ impl Timeline {
                 self.numbers.insert((stream, id), number);
                 self.launches.push(StoredLaunch {
                     launch,
-                    recorded: Recorded::All,
-                    end: None,
-                    chunks: Vec::new(),
-                    sums: None,
-                    parts: Parts::default(),
+                    ..StoredLaunch::default()
                 });
                 Entry::Launch(number)
             }

@@ -125,7 +125,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
         columns,
         dictionary: Arc::new(StringArray::from_iter_values(names)),
         queued_batches: (QUEUED_BYTES / (BATCH_ROWS * ROW_BYTES) / queues).max(1),
-        pools: Pools::new(),
+        pools: Pools::default(),
     });
     for _ in 0..threads {
         let shared = Arc::clone(&shared);
