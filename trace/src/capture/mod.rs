@@ -67,12 +67,8 @@ pub struct GroupBuffer {
 }
 
 impl Capture {
-    /// Opens the capture in `path`, a folder or any file in it.
-    ///
-    /// # Errors
-    ///
-    /// [`TraceError::NotACapture`] if there is none, [`TraceError::FormatVersion`] if it has another version, and
-    /// [`TraceError::Damaged`] if its header is unreadable.
+    /// Opens the capture in `path`, a folder or any file in it. Fails with [`TraceError::NotACapture`] if there is none,
+    /// [`TraceError::FormatVersion`] if it has another version, and [`TraceError::Damaged`] if its header is unreadable.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let folder = open::capture_folder(path.as_ref())?;
         let events = ChunkReader::open(&folder.join(EVENTS_FILE), Role::Events)?;
@@ -133,8 +129,6 @@ impl Capture {
     }
 
     /// Passes each access group of a chunk to `visit`, in file order.
-    /// # Errors
-    /// [`TraceError::Damaged`] if the chunk is damaged.
     pub fn read_chunk(
         &self,
         chunk: &ChunkRef,
@@ -200,9 +194,7 @@ impl Capture {
     }
 
     /// Passes every group to `visit`, launch by launch, in host order. The groups of one thread are in program order.
-    ///
-    /// # Errors
-    /// [`TraceError::Damaged`] at the first damaged chunk; the groups before it have been visited.
+    /// Fails at the first damaged chunk; the groups before it have been visited.
     pub fn groups(&self, mut visit: impl FnMut(&LaunchRecord, &AccessGroup)) -> Result<()> {
         let mut buffer = GroupBuffer::default();
         for record in self.launches() {

@@ -34,12 +34,8 @@ pub struct CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the folder or the file cannot be created or the disk is full, or with [`TraceError::InUse`] if
-    /// another process is writing to the folder.
+    /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed. Fails with
+    /// [`TraceError::InUse`] if another process is writing to the folder.
     pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
         let folder = folder.into();
         std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;

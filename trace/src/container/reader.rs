@@ -45,12 +45,8 @@ pub(crate) struct ChunkReader {
 }
 
 impl ChunkReader {
-    /// Reads the headers of the file and of all its chunks.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be read, or is not a capture file of this version and `role`. Damage after the
-    /// header is recorded in `problem`.
+    /// Reads the headers of the file and of all its chunks. Fails if it is not a capture file of this version and
+    /// `role`. Damage after the header is recorded in `problem`.
     pub(crate) fn open(path: &Path, role: Role) -> Result<Self> {
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
         let length = file.metadata().map_err(TraceError::unreadable(path))?.len();

@@ -123,11 +123,7 @@ impl ModuleTable {
         }
     }
 
-    /// Reads a table from JSON and checks it.
-    ///
-    /// # Errors
-    /// [`TraceError::Table`] if the JSON is malformed, the schema version is unknown, or a site's id does not belong to
-    /// the module.
+    /// Reads a table from JSON, and checks its schema version and that its sites belong to the module.
     pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
         let refused = |reason: String| Err(TraceError::Table { reason });
         let table: ModuleTable = match serde_json::from_slice(json) {

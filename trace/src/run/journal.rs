@@ -59,9 +59,6 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal in the file `path`.
-    ///
-    /// Fails if the file cannot be written, as do all other methods.
     pub fn create(path: PathBuf, begin: Summary) -> Result<Self> {
         let file = File::create(&path).map_err(TraceError::io("create", &path))?;
         let mut journal = Journal {
@@ -98,9 +95,7 @@ impl Journal {
 }
 
 impl Summary {
-    /// Reads the journal in the file `path`.
-    ///
-    /// Fails if the file is missing (the program never started its runtime) or is not a journal.
+    /// Reads a journal. If the file is missing, the program never started its runtime.
     pub fn read(path: &Path) -> Result<Self> {
         let failed = |reason: String| TraceError::unreadable(path)(std::io::Error::other(reason));
         let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;

@@ -148,11 +148,8 @@ impl Reference {
         }
     }
 
-    /// Judges the capture of a run with `selection`; the run may have been killed.
-    ///
-    /// # Errors
-    /// Fails if the capture cannot be read to its end. Callers count this as a problem, too, unless the user
-    /// interrupted the reading.
+    /// Judges the capture of a run with `selection`; the run may have been killed. Callers count a failure to read it
+    /// as a problem, too, unless the user interrupted the reading.
     pub fn judge(
         &self,
         capture: &Capture,
