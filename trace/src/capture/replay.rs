@@ -104,8 +104,8 @@ pub(super) struct Timeline {
     pub(super) launches: Vec<StoredLaunch>,
     pub(super) allocations: Vec<Allocation>,
     numbers: FxHashMap<(StreamId, LaunchId), u32>,
-    opaque: Vec<OpaqueLaunch>,
-    opaque_by_number: FxHashMap<u64, usize>,
+    /// By sequence number.
+    opaque: FxHashMap<u64, OpaqueLaunch>,
     /// Number of allocations that are not symbols.
     heap: u32,
     by_id: FxHashMap<AllocationId, usize>,
@@ -130,8 +130,8 @@ enum Entry {
     Free(usize),
     Copy(HostCopy),
     Memset(HostMemset),
-    OpaqueLaunch(usize),
-    OpaqueEnd(usize, OpaqueEnd),
+    OpaqueLaunch(u64),
+    OpaqueEnd(OpaqueEnd),
     Gap(Gap),
     Transport(Transport),
     Note(String),
@@ -216,11 +216,11 @@ impl Timeline {
             }
             Entry::Copy(copy) => HostEvent::Copy(copy),
             Entry::Memset(memset) => HostEvent::Memset(memset),
-            Entry::OpaqueLaunch(index) => HostEvent::OpaqueLaunch(&self.opaque[*index]),
-            Entry::OpaqueEnd(index, end) => HostEvent::OpaqueEnd {
-                launch: &self.opaque[*index],
-                end,
-            },
+            Entry::OpaqueLaunch(number) => HostEvent::OpaqueLaunch(&self.opaque[number]),
+            Entry::OpaqueEnd(end) => {
+                let launch = &self.opaque[&end.launch];
+                HostEvent::OpaqueEnd { launch, end }
+            }
             Entry::Gap(gap) => HostEvent::Gap(gap),
             Entry::Transport(transport) => HostEvent::Transport(transport),
             Entry::Note(text) => HostEvent::Note(text),
@@ -319,20 +319,21 @@ impl Timeline {
             Event::Copy(copy) => Entry::Copy(copy),
             Event::Memset(memset) => Entry::Memset(memset),
             Event::OpaqueLaunch(launch) => {
-                let (number, index) = (launch.sequence, self.opaque.len());
-                if self.opaque_by_number.contains_key(&number) {
+                let number = launch.sequence;
+                if self.opaque.contains_key(&number) {
                     return Err(format!("opaque launch {number} is announced twice"));
                 }
-                self.opaque_by_number.insert(number, index);
-                self.opaque.push(launch);
-                Entry::OpaqueLaunch(index)
+                self.opaque.insert(number, launch);
+                Entry::OpaqueLaunch(number)
             }
             Event::OpaqueEnd(end) => {
                 let number = end.launch;
-                let index = *self.opaque_by_number.get(&number).ok_or_else(|| {
-                    format!("opaque launch {number} ends, but no event announces it")
-                })?;
-                Entry::OpaqueEnd(index, end)
+                if !self.opaque.contains_key(&number) {
+                    return Err(format!(
+                        "opaque launch {number} ends, but no event announces it"
+                    ));
+                }
+                Entry::OpaqueEnd(end)
             }
             Event::Sums(sums) => {
                 let number = number_of(sums.stream, sums.launch)?;
