@@ -223,7 +223,7 @@ proptest! {
             }
         }
 
-        for (launch, found) in superstep_trace::digest::launches(&capture).unwrap() {
+        for (launch, found) in testing::digests(&capture).unwrap() {
             let number = launch.launch.0;
             let expected = digest(0, u64::from(number), &launches[number as usize].concat());
             prop_assert_eq!(found.to_string(), expected);

@@ -69,7 +69,6 @@ fn read(folder: &std::path::Path) -> Result<(), TraceError> {
     for stream in capture.streams() {
         memtrace_v1::export(&capture, stream, &mut std::io::sink())?;
     }
-    digest::launches(&capture)?;
     superstep_analysis::scan::scan(&capture)?;
     Ok(())
 }

@@ -5,11 +5,13 @@ pub mod synthetic;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
+use superstep_trace::digest::Hasher;
 use superstep_trace::{
     AccessGroup, Allocation, AllocationId, AllocationKind, Backend, Capture, CaptureWriter,
-    ChunkBuilder, CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, KnownCall,
-    Launch, LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry,
-    OpaqueLaunch, Outcome, Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId, TraceError,
+    ChunkBuilder, CopyDirection, Event, GroupBuffer, Header, HostCopy, HostMemset, KernelInfo,
+    KnownCall, Launch, LaunchDigest, LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Op,
+    OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome, Parts, Probe, Proof, Site, SiteId,
+    SourcePlace, StreamId, TraceError,
 };
 
 /// Returns site `local` of module 0, 4 bytes wide, at line 10 + `local` of `test.cu`.
@@ -85,6 +87,19 @@ pub struct CaptureBuilder {
     allocations: u32,
     launches: HashMap<StreamId, u32>,
     accesses: HashMap<(StreamId, LaunchId), u64>,
+}
+
+/// Returns the digests of all launches of a capture, in host order.
+pub fn digests(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>, TraceError> {
+    let mut buffer = GroupBuffer::default();
+    let digests = capture.launches().map(|record| {
+        let mut hasher = Hasher::new(&record, capture.sites());
+        for chunk in record.chunks {
+            capture.read_chunk(chunk, &mut buffer, |group| hasher.add(group))?;
+        }
+        Ok((record.launch, hasher.finish()))
+    });
+    digests.collect()
 }
 
 impl CaptureBuilder {
