@@ -2,6 +2,7 @@
 
 use crate::named::named;
 use crate::{DefinedProbe, Op, SiteId, TraceError};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`ModuleTable`]'s JSON that this library writes and reads.
@@ -153,42 +154,30 @@ impl ModuleTable {
 /// All sites and kernels of a program, by id and by name.
 #[derive(Clone, Debug, Default)]
 pub struct SiteTable {
-    modules: Vec<Vec<Option<Site>>>,
-    kernels: rustc_hash::FxHashMap<String, KernelInfo>,
+    sites: FxHashMap<SiteId, Site>,
+    kernels: FxHashMap<String, KernelInfo>,
 }
 
 impl SiteTable {
     pub fn new<'a>(modules: impl IntoIterator<Item = &'a ModuleTable>) -> Self {
         let mut table = SiteTable::default();
         for module in modules {
-            for site in &module.sites {
-                let (index, local) = (site.id.module() as usize, site.id.local() as usize);
-                if table.modules.len() <= index {
-                    table.modules.resize_with(index + 1, Vec::new);
-                }
-                let slots = &mut table.modules[index];
-                if slots.len() <= local {
-                    slots.resize(local + 1, None);
-                }
-                slots[local] = Some(site.clone());
-            }
-            for kernel in &module.kernels {
-                table.kernels.insert(kernel.name.clone(), kernel.clone());
-            }
+            let (sites, kernels) = (module.sites.iter(), module.kernels.iter());
+            (table.sites).extend(sites.map(|site| (site.id, site.clone())));
+            (table.kernels).extend(kernels.map(|kernel| (kernel.name.clone(), kernel.clone())));
         }
         table
     }
 
     pub fn get(&self, id: SiteId) -> Option<&Site> {
-        self.modules
-            .get(id.module() as usize)?
-            .get(id.local() as usize)?
-            .as_ref()
+        self.sites.get(&id)
     }
 
     /// Returns every site, by ascending id.
     pub fn iter(&self) -> impl Iterator<Item = &Site> {
-        self.modules.iter().flatten().flatten()
+        let mut sites: Vec<_> = self.sites.values().collect();
+        sites.sort_unstable_by_key(|site| site.id);
+        sites.into_iter()
     }
 
     pub fn kernel(&self, name: &str) -> Option<&KernelInfo> {
