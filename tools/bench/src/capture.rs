@@ -150,10 +150,8 @@ impl Bench<'_> {
         dma: f64,
         (sink, record_sink): (&'static str, RecordSink),
     ) -> Result<Row, Failure> {
-        let (folder, is_thesis) = (
-            self.scratch.join("capture"),
-            self.protocol == Protocol::Thesis,
-        );
+        let folder = self.scratch.join("capture");
+        let is_thesis = self.protocol == Protocol::Thesis;
         let config = Config {
             protocol: Some(self.protocol),
             sink: record_sink,

@@ -421,10 +421,8 @@ fn run_of(mask: u32, addresses: &[u64]) -> Option<(u64, u64)> {
     };
     let mut active = lanes(mask);
     let (first_lane, second_lane) = (active.next()?, active.next()?);
-    let (difference, gap) = (
-        second.wrapping_sub(first) as i64,
-        second_lane as i64 - first_lane as i64,
-    );
+    let difference = second.wrapping_sub(first) as i64;
+    let gap = second_lane as i64 - first_lane as i64;
     let stride = difference / gap;
     if stride * gap != difference || addresses.len() == 2 && stride.unsigned_abs() > CLOSE_BYTES {
         return None;

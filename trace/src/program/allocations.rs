@@ -75,15 +75,6 @@ impl Allocation {
     fn end(&self) -> u64 {
         self.address.saturating_add(self.bytes)
     }
-
-    /// Returns whether `address` is past the end of the allocation, but in its last page.
-    fn has_in_last_page(&self, address: u64) -> bool {
-        let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES);
-        self.kind == AllocationKind::Device
-            && pages.is_some_and(|bytes| {
-                (self.bytes..bytes).contains(&address.wrapping_sub(self.address))
-            })
-    }
 }
 
 /// The live allocations at one point in the program, by address.
@@ -110,7 +101,12 @@ impl<'a> AllocationMap<'a> {
 
     /// Returns whether `address` is past the end of a device allocation, but in its last page, which a GPU can access.
     pub fn is_in_last_page(&self, address: u64) -> bool {
-        (self.last_before(address)).is_some_and(|last| last.has_in_last_page(address))
+        self.last_before(address).is_some_and(|last| {
+            let mapped_bytes = last.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES);
+            let offset = address - last.address;
+            last.kind == AllocationKind::Device
+                && mapped_bytes.is_some_and(|end| (last.bytes..end).contains(&offset))
+        })
     }
 
     /// Returns a resolver that remembers its last hit, which is faster for consecutive accesses to one allocation.
