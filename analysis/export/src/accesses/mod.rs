@@ -72,11 +72,8 @@ pub fn schema() -> SchemaRef {
 /// A batch of one chunk; the last message is `None` or an error.
 type Message = Result<Option<RecordBatch>>;
 
-#[derive(Clone, Copy)]
-struct Task {
-    launch: u32,
-    chunk: ChunkRef,
-}
+/// The number of a launch, and one of its chunks.
+type Task = (u32, ChunkRef);
 
 /// Iterator over the selected accesses, by launch and then in file order.
 pub struct AccessBatches {
@@ -196,8 +193,7 @@ fn tasks(capture: &Capture, choice: &Choice) -> Result<Vec<Task>> {
         }
         let is_chosen = |numbers: &BTreeSet<u32>| numbers.contains(&record.number);
         if choice.launches.as_ref().is_none_or(is_chosen) {
-            let launch = record.number;
-            tasks.extend(record.chunks.iter().map(|&chunk| Task { launch, chunk }));
+            tasks.extend(record.chunks.iter().map(|&chunk| (record.number, chunk)));
         }
     }
     if choice.kernel.is_some() && !is_known {
@@ -264,16 +260,16 @@ impl Shared {
         let mut buffer = GroupBuffer::default();
         let mut launches = self.capture.launches();
         let mut record: Option<LaunchRecord> = None;
-        while let Some((task, sender)) = self.task() {
+        while let Some(((number, chunk), sender)) = self.task() {
             // Tasks come in launch order.
-            while record.as_ref().is_none_or(|it| it.number < task.launch) {
+            while record.as_ref().is_none_or(|it| it.number < number) {
                 match launches.next() {
                     Some(next) => record = Some(next),
                     None => return,
                 }
             }
             let Some(record) = &record else { return };
-            let decoded = self.decode(&task, record, &mut buffer, &sender);
+            let decoded = self.decode(&chunk, record, &mut buffer, &sender);
             if sender.send(decoded.map(|()| None)).is_err() {
                 return;
             }
@@ -282,7 +278,7 @@ impl Shared {
 
     fn decode(
         &self,
-        task: &Task,
+        chunk: &ChunkRef,
         record: &LaunchRecord,
         buffer: &mut GroupBuffer,
         sender: &SyncSender<Message>,
@@ -292,7 +288,7 @@ impl Shared {
         let mut columns = Columns::new(&self.columns, &self.pools);
         let mut outcome = Ok(());
         let mut is_read = true;
-        self.capture.read_chunk(&task.chunk, buffer, |group| {
+        self.capture.read_chunk(chunk, buffer, |group| {
             let cta = |range: &CtaRange| (range.first..=range.last).contains(&group.cta);
             if !is_read || !(self.ctas.is_empty() || self.ctas.iter().any(cta)) {
                 return;

@@ -60,20 +60,16 @@ impl Verdict {
 
 impl Reference {
     pub fn new(capture: Capture, reproducibility: Reproducibility) -> Result<Self, Failure> {
-        let launches = (scan::scan(&capture)
-            .map_err(capture_failure)?
-            .launches
-            .into_iter())
-        .map(|launch| LaunchAccesses {
+        let scan = scan::scan(&capture).map_err(capture_failure)?;
+        let launches = scan.launches.into_iter().map(|launch| LaunchAccesses {
             recorded: launch.recorded,
             digest: launch.digest,
             sites: launch.sites,
-        })
-        .collect();
+        });
         Ok(Self {
+            launches: launches.collect(),
             capture,
             reproducibility,
-            launches,
             indistinguishable: HashSet::new(),
             analysis: OnceCell::new(),
         })
