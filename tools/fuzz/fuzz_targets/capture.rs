@@ -49,11 +49,9 @@ fn base() -> (File, File) {
         bytes: 4,
         count: 1,
     };
-    let received = (0..9).map(part).collect();
-    let first_read = Vec::new();
     capture.parts(Parts {
-        received,
-        first_read,
+        received: (0..9).map(part).collect(),
+        first_read: Vec::new(),
     });
     capture.event(&Event::Note("a note".into()));
     capture.free(id);

@@ -14,7 +14,6 @@ use xxhash_rust::xxh3::xxh3_64;
 const PHI: u64 = 0x9e37_79b9_7f4a_7c15;
 const THREAD_STEP: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f];
 
-/// Order-independent digest of thread accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchDigest {
     pub words: [u64; 2],

@@ -43,7 +43,6 @@ pub struct Capture {
     pub problems: Vec<String>,
     /// Cancels the reading of accesses.
     pub cancellation: Cancellation,
-    /// Progress in reading accesses.
     pub progress: Progress,
     sites: SiteTable,
     streams: BTreeMap<StreamId, ChunkReader>,
@@ -113,7 +112,6 @@ impl Capture {
         sizes.sum()
     }
 
-    /// Sets the signal that cancels the reading of accesses.
     #[must_use]
     pub fn cancelled_by(self, cancellation: Cancellation) -> Self {
         Self {

@@ -400,10 +400,8 @@ fn has_addresses(slot: &Slot, start: u64, mask: u32, addresses: &[u64]) -> bool 
 
 fn is_worth_moving(slot: &Slot, moved: u64, addresses: &[u64]) -> bool {
     let bits = number_bits(moved);
-    let Some(frame) = slot
-        .frame
-        .filter(|_| addresses.len() <= 2 && bits > SHORT_MOVE_BITS)
-    else {
+    let is_long_for_few = addresses.len() <= 2 && bits > SHORT_MOVE_BITS;
+    let Some(frame) = slot.frame.filter(|_| is_long_for_few) else {
         return true;
     };
     let is_inside = |&address: &u64| {

@@ -126,22 +126,20 @@ impl ModuleTable {
 
     /// Reads a table from JSON, and checks its schema version and that its sites belong to the module.
     pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
-        let refused = |reason: String| Err(TraceError::Table { reason });
-        let table: ModuleTable = match serde_json::from_slice(json) {
-            Ok(table) => table,
-            Err(error) => return refused(error.to_string()),
-        };
+        let refused = |reason: String| TraceError::Table { reason };
+        let table: ModuleTable =
+            serde_json::from_slice(json).map_err(|error| refused(error.to_string()))?;
         let (version, module) = (table.schema_version, table.module);
         if version != TABLE_SCHEMA_VERSION {
-            return refused(format!(
+            return Err(refused(format!(
                 "schema_version is {version}, but this tool reads {TABLE_SCHEMA_VERSION}"
-            ));
+            )));
         }
         match table.sites.iter().find(|site| site.id.module() != module) {
-            Some(Site { id, .. }) => refused(format!(
+            Some(Site { id, .. }) => Err(refused(format!(
                 "site {id} does not belong to module {module} ({})",
                 table.name
-            )),
+            ))),
             None => Ok(table),
         }
     }

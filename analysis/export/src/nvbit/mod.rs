@@ -120,10 +120,8 @@ impl<'a> Import<'a> {
     }
 
     fn launch(&mut self, number: usize, line: &LaunchLine<'_>) -> Result<()> {
-        let known = self
-            .streams
-            .iter()
-            .position(|known| known.number == line.stream);
+        let mut streams = self.streams.iter();
+        let known = streams.position(|known| known.number == line.stream);
         let position = known.unwrap_or(self.streams.len());
         let stream = StreamId(position as u32);
         if known.is_none() {
