@@ -59,8 +59,6 @@ fn kind(error: &TraceError) -> FailureKind {
         | TraceError::FormatVersion { .. }
         | TraceError::Table { .. }
         | TraceError::UnknownSite { .. }
-        | TraceError::SummaryVersion { .. }
-        | TraceError::Journal { .. }
         | TraceError::Unreadable { .. } => FailureKind::Capture,
         TraceError::Export { .. } | TraceError::MultipleCaptures { .. } => FailureKind::Usage,
         TraceError::Interrupted => FailureKind::Interrupted,

@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use superstep_trace::{Backend, ModuleTable, Probe, TABLE_SCHEMA_VERSION};
+use superstep_trace::{Backend, ModuleTable, Probe};
 
 /// Inserts probes into the device code of a CUDA program.
 #[derive(Debug, Parser)]
@@ -207,18 +207,11 @@ fn probe_module(
     machine: &ir::Machine,
 ) -> Result<ModuleTable> {
     let name = arguments.module_name.clone();
+    let name = name.unwrap_or_else(|| arguments.inputs[0].display().to_string());
     let mut table = ModuleTable {
-        opaque_assembly: 0,
-        grid_barriers: false,
-        launches: false,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
         module: options.module_index,
-        name: name.unwrap_or_else(|| arguments.inputs[0].display().to_string()),
-        backend: arguments.backend,
-        probe: arguments.probe,
-        sites: Vec::new(),
         kernels: sites::kernels(module),
+        ..ModuleTable::new(name, arguments.backend, arguments.probe)
     };
     if arguments.probe == Probe::None {
         return Ok(table);

@@ -44,11 +44,8 @@ fn row((bucket, kind, chunk, number, bytes): RowTuple) -> AnalysisResult<Row> {
 /// Returns ranges of chunks with about `accesses` accesses each.
 #[pyfunction]
 pub fn tasks(capture: &Capture, accesses: u64) -> Vec<(u64, u64)> {
-    let tasks = cluster::tasks(&capture.capture, accesses);
-    tasks
-        .into_iter()
-        .map(|task| (task.start, task.end))
-        .collect()
+    let tasks = cluster::tasks(&capture.capture, accesses).into_iter();
+    tasks.map(|task| (task.start, task.end)).collect()
 }
 
 /// Runs the first step on a range of chunks.
@@ -75,11 +72,8 @@ fn step(
 ) -> PyResult<RowIterator> {
     let mut failed = None;
     let mut next = || {
-        let next = rows
-            .clone()
-            .next()
-            .map(|next| next.and_then(|next| next.extract::<RowTuple>()));
-        match next {
+        let next = rows.clone().next();
+        match next.map(|next| next?.extract::<RowTuple>()) {
             None => Ok(None),
             Some(Ok(found)) => row(found).map(Some),
             Some(Err(error)) => {

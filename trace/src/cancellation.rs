@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Cancellation(Option<&'static AtomicBool>);
 
 impl Cancellation {
-    /// Cancels the work once `flag` is set.
     pub fn by(flag: &'static AtomicBool) -> Self {
         Self(Some(flag))
     }
@@ -20,10 +19,10 @@ impl Cancellation {
     }
 
     pub fn check(self) -> Result<()> {
-        if self.is_requested() {
-            return Err(TraceError::Interrupted);
+        match self.is_requested() {
+            true => Err(TraceError::Interrupted),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -2,17 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// Errors in journals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JournalError {
-    #[error("it is empty")]
-    Empty,
-    #[error("it does not start with a `begin` note")]
-    NoBeginning,
-    #[error("no kernel has the number {number}")]
-    UnknownKernel { number: usize },
-}
-
 /// Errors in captures and tables.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -60,13 +49,6 @@ pub enum TraceError {
         path: PathBuf,
         captures: Vec<String>,
     },
-    #[error(
-        "failed to read {}: found schema version {version}, expected {}; rebuild the runtime",
-        path.display(), crate::SUMMARY_SCHEMA_VERSION
-    )]
-    SummaryVersion { path: PathBuf, version: u32 },
-    #[error("failed to read {}: {reason}", path.display())]
-    Journal { path: PathBuf, reason: JournalError },
     #[error("failed to encode a part of the capture: {source}")]
     Encode { source: serde_json::Error },
     #[error(

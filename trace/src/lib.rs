@@ -61,10 +61,10 @@ pub use capture::names::{ArrayName, Names};
 pub use capture::writer::{
     CaptureWriter, EVENTS_FILE, StreamWriter, end_capture, stream_file_name,
 };
-pub use capture::{Capture, ChunkRef, GroupBuffer, HostEvent, LaunchRecord, Replay};
+pub use capture::{Capture, ChunkRef, GroupBuffer, HostEvent, LaunchRecord};
 pub use codec::Offsets;
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
-pub use error::{JournalError, TraceError};
+pub use error::TraceError;
 pub use in_situ::cta_blocks::CtaBlocks;
 pub use in_situ::{Bounds, FirstRead, LaunchSums, LoadedBytes, Parts, Received, Tally};
 pub use named::UnknownName;

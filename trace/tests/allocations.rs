@@ -33,8 +33,8 @@ fn reused_memory_belongs_to_the_live_allocation() {
     let capture = events.kill();
     let records: Vec<_> = capture.launches().collect();
     let at = |launch: usize, address: u64| {
-        let found = records[launch].allocations.resolve(address);
-        found.map(|(key, offset)| (key.to_string(), offset))
+        let found = records[launch].allocations.find(address)?;
+        Some((found.key.to_string(), address - found.address))
     };
     let heap = |ordinal: u32, offset: u64| Some((format!("#{ordinal}"), offset));
     assert_eq!(at(0, 1000), None);
@@ -150,8 +150,10 @@ proptest! {
         for address in addresses {
             let expected = live.iter().find(|(_, start, bytes)| (*start..start + bytes).contains(&address));
             let expected = expected.map(|(id, start, _)| (AllocationKey::Heap(*id), address - start));
-            prop_assert_eq!(map.resolve(address).map(|(key, offset)| (key.clone(), offset)), expected.clone());
-            prop_assert_eq!(resolver.resolve(address).map(|(key, offset)| (key.clone(), offset)), expected);
+            for found in [map.find(address), resolver.find(address)] {
+                let found = found.map(|it| (it.key.clone(), address - it.address));
+                prop_assert_eq!(&found, &expected);
+            }
         }
     }
 }

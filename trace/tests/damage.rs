@@ -56,7 +56,7 @@ fn read(folder: &std::path::Path) -> Result<(), TraceError> {
     for stream in capture.streams() {
         memtrace_v1::export(&capture, stream, &mut std::io::sink())?;
     }
-    digest::launches(&capture)?;
+    testing::digests(&capture)?;
     Ok(())
 }
 

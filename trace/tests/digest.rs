@@ -16,7 +16,7 @@ fn digest_of(groups: &[AccessGroup], base: u64) -> LaunchDigest {
 fn digest_of_chunks(chunks: &[Vec<AccessGroup>], base: u64) -> LaunchDigest {
     let folder = tempfile::tempdir().unwrap();
     let capture = write(folder.path(), base, &[chunks.to_vec()]);
-    digest::launches(&capture).unwrap()[0].1
+    superstep_testing::digests(&capture).unwrap()[0].1
 }
 
 /// Splits a group into one group per lane.
@@ -165,7 +165,7 @@ fn launches_of_a_capture_have_their_own_digests() {
         BASE,
         &[vec![vec![group]], vec![vec![group]], vec![]],
     );
-    let digests = digest::launches(&capture).unwrap();
+    let digests = superstep_testing::digests(&capture).unwrap();
     assert_eq!(digests[0].1, digest_of(&[group], BASE));
     assert_ne!(digests[0].1, digests[1].1, "the launch matters");
     assert_eq!(digests[2].1, LaunchDigest::default());

@@ -74,15 +74,12 @@ fn events_are_written_as_documented() {
         groups: 3,
         accesses: 4,
     };
-    let imported = Event::Allocate {
-        sequence: 0,
-        id: superstep_trace::AllocationId(0),
+    let imported = Event::Allocate(Allocation {
         address: 4096,
         bytes: 8,
         kind: AllocationKind::Imported,
-        place: None,
-        device: 0,
-    };
+        ..Allocation::default()
+    });
     const IMPORTED: &str =
         r#"{"allocate":{"sequence":0,"id":0,"address":4096,"bytes":8,"kind":"imported"}}"#;
     let events = [
@@ -226,7 +223,7 @@ proptest! {
             }
         }
 
-        for (launch, found) in superstep_trace::digest::launches(&capture).unwrap() {
+        for (launch, found) in testing::digests(&capture).unwrap() {
             let number = launch.launch.0;
             let expected = digest(0, u64::from(number), &launches[number as usize].concat());
             prop_assert_eq!(found.to_string(), expected);

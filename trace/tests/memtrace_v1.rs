@@ -60,10 +60,9 @@ fn records_of(capture: &Capture) -> Vec<(u32, Record)> {
     let (groups, error) = groups(capture);
     assert!(error.is_none());
     let records = |(number, group): &(u32, AccessGroup)| {
-        let cta = capture
-            .launch(StreamId(0), LaunchId(*number))
-            .unwrap()
-            .cta_coordinates(group.cta);
+        let mut launches = capture.launches().map(|record| record.launch);
+        let launch = launches.find(|it| (it.stream, it.launch) == (StreamId(0), LaunchId(*number)));
+        let cta = launch.unwrap().cta_coordinates(group.cta);
         let op = match capture.sites().get(group.site).unwrap().op {
             Op::AtomicOther => Op::AtomicCas,
             op => op,

@@ -216,11 +216,7 @@ fn values(results: &ProbeResults, table: &mut Rows<ValueRow>) -> Result<()> {
             Per::Thread => results.statistics(launch)?,
             _ => Vec::new(),
         };
-        let totals = match probe.spec.per {
-            Per::Thread => statistics.iter().map(|found| found.combined).collect(),
-            _ => results.totals(launch)?,
-        };
-        for (at, value) in totals.into_iter().enumerate() {
+        for (at, value) in results.totals(launch)?.into_iter().enumerate() {
             let statistics = statistics.get(at);
             table.push(ValueRow {
                 launch: number,

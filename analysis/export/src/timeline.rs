@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use superstep_table::{FileError, Staged};
 use superstep_trace::{
     Allocation, Capture, HostCopy, HostEvent, HostMemset, LaunchOutcome, LaunchRecord,
-    OpaqueGeometry, OpaqueLaunch, Recorded, display_name,
+    OpaqueGeometry, OpaqueLaunch, Recorded, StreamId, display_name,
 };
 
 use crate::error::{ExportError, Result};
@@ -69,6 +69,10 @@ fn entries(capture: &Capture) -> Vec<Value> {
 
 fn entries_of(capture: &Capture, step: HostEvent, at_ns: u64) -> Vec<Value> {
     let call = |name: &str, arguments: Value| json!({"ph": "i", "s": "t", "name": name, "cat": "host", "ts": microseconds(at_ns), "pid": HOST, "tid": 0, "args": arguments});
+    let bar = |kind: &str, name: &str, stream: StreamId, elapsed_ns: u64, arguments: Value| {
+        let start = microseconds(at_ns.saturating_sub(elapsed_ns));
+        json!({"ph": "X", "name": name, "cat": kind, "ts": start, "dur": microseconds(elapsed_ns), "pid": DEVICE, "tid": stream, "args": arguments})
+    };
     let note = |text: String| call("note", json!({"text": text}));
     vec![match step {
         HostEvent::Launch(LaunchRecord {
@@ -89,22 +93,15 @@ fn entries_of(capture: &Capture, step: HostEvent, at_ns: u64) -> Vec<Value> {
                 LaunchOutcome::Completed => "completed",
                 LaunchOutcome::Failed(reason) => reason,
             };
-            json!({
-                "ph": "X",
-                "name": capture.sites().display_name(&launch.kernel),
-                "cat": "kernel",
-                "ts": microseconds(at_ns.saturating_sub(end.elapsed_ns)),
-                "dur": microseconds(end.elapsed_ns),
-                "pid": DEVICE,
-                "tid": launch.stream,
-                "args": {
-                    "superstep": launch.launch,
-                    "grid": launch.grid,
-                    "block": launch.block,
-                    "thread_accesses": end.thread_accesses,
-                    "outcome": outcome,
-                },
-            })
+            let name = capture.sites().display_name(&launch.kernel);
+            let arguments = json!({
+                "superstep": launch.launch,
+                "grid": launch.grid,
+                "block": launch.block,
+                "thread_accesses": end.thread_accesses,
+                "outcome": outcome,
+            });
+            bar("kernel", name, launch.stream, end.elapsed_ns, arguments)
         }
         HostEvent::Allocate(Allocation {
             id, bytes, kind, ..
@@ -123,16 +120,10 @@ fn entries_of(capture: &Capture, step: HostEvent, at_ns: u64) -> Vec<Value> {
             &format!("opaque launch {}", display_name(launch.name())),
             opaque_arguments(launch),
         ),
-        HostEvent::OpaqueEnd { launch, end } => json!({
-            "ph": "X",
-            "name": display_name(launch.name()),
-            "cat": "opaque",
-            "ts": microseconds(at_ns.saturating_sub(end.elapsed_ns)),
-            "dur": microseconds(end.elapsed_ns),
-            "pid": DEVICE,
-            "tid": launch.stream,
-            "args": opaque_arguments(launch),
-        }),
+        HostEvent::OpaqueEnd { launch, end } => {
+            let (name, arguments) = (display_name(launch.name()), opaque_arguments(launch));
+            bar("opaque", &name, launch.stream, end.elapsed_ns, arguments)
+        }
         HostEvent::Gap(gap) => note(gap.to_string()),
         HostEvent::Transport(transport) => note(transport.to_string()),
         HostEvent::Note(text) => note(text.to_owned()),

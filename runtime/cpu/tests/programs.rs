@@ -4,8 +4,9 @@ mod common;
 
 use common::{Run, programs};
 use std::collections::BTreeMap;
+use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    AllocationKind, Capture, HostEvent, LaunchDigest, LaunchOutcome, LaunchRecord, digest,
+    AllocationKind, Capture, GroupBuffer, HostEvent, LaunchDigest, LaunchOutcome, LaunchRecord,
 };
 
 /// Accesses by (launch, CTA, thread), in file order for each thread: (site within the module, allocation, offset).
@@ -16,9 +17,10 @@ fn accesses(capture: &Capture) -> Accesses {
     capture
         .groups(|record, group| {
             for (thread, address) in group.threads() {
-                let (key, offset) =
-                    (record.allocations.resolve(address)).expect("inside an allocation");
-                let access = (group.site.local(), key.to_string(), offset);
+                let found = record.allocations.find(address);
+                let found = found.expect("inside an allocation");
+                let offset = address - found.address;
+                let access = (group.site.local(), found.key.to_string(), offset);
                 all.entry((record.launch.launch.0, group.cta, thread))
                     .or_default()
                     .push(access);
@@ -165,16 +167,23 @@ fn counts_match_the_capture() {
     }
 }
 
+fn digest(capture: &Capture, record: &LaunchRecord) -> LaunchDigest {
+    let mut hasher = Hasher::new(record, capture.sites());
+    let mut buffer = GroupBuffer::default();
+    for chunk in record.chunks {
+        let read = capture.read_chunk(chunk, &mut buffer, |group| hasher.add(group));
+        read.unwrap();
+    }
+    hasher.finish()
+}
+
 #[test]
 fn digests_do_not_depend_on_the_number_of_workers() {
     let Some(programs) = programs() else { return };
     let digests = |workers| -> Vec<LaunchDigest> {
         let capture = programs.run("trace", &["reverse"], workers).capture();
-        digest::launches(&capture)
-            .unwrap()
-            .into_iter()
-            .map(|(_, digest)| digest)
-            .collect()
+        let records = capture.launches();
+        records.map(|record| digest(&capture, &record)).collect()
     };
     let one = digests(1);
     assert_eq!(one.len(), 4);
@@ -204,13 +213,10 @@ fn logs_of_long_threads_are_written_while_they_run() {
         ("many", 64 * 40_000),
     ];
     let capture = run.capture();
-    for ((launch, digest), (kernel, accesses)) in digest::launches(&capture)
-        .unwrap()
-        .into_iter()
-        .zip(expected)
-    {
+    for (record, (kernel, accesses)) in capture.launches().zip(expected) {
+        let digest = digest(&capture, &record);
         assert_eq!(
-            (launch.kernel.as_str(), digest.thread_accesses),
+            (record.launch.kernel.as_str(), digest.thread_accesses),
             (kernel, accesses)
         );
     }

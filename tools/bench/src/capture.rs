@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::Deserialize;
 use superstep_abi::{Config, RecordSink};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code};
@@ -66,12 +66,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         bench.pattern(&programs.native, pattern, rounds, SHORT_SECONDS, &config)
     };
     let dma = native("dma", [1, 1])?;
-    let dma = dma.number("bytes") / dma.number("seconds");
+    let dma = dma.bytes / dma.seconds;
     say!("DMA to page-locked memory: {:.1} GB/s", dma / 1e9);
     let mut untraced = Vec::new();
     for pattern in PATTERNS {
-        let line = native(pattern, [ROUNDS, 4])?;
-        let rate = line.number("accesses") / line.number("seconds");
+        let figures = native(pattern, [ROUNDS, 4])?;
+        let rate = figures.accesses as f64 / figures.seconds;
         say!("{pattern:10} untraced: {:.2} G accesses/s", rate / 1e9);
         untraced.push((pattern, rate));
     }
@@ -99,16 +99,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(exit_code::OK)
 }
 
-struct ProgramOutput(Value);
-
-impl ProgramOutput {
-    fn number(&self, key: &str) -> f64 {
-        self.0.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN)
-    }
-
-    fn integer(&self, key: &str) -> u64 {
-        self.0.get(key).and_then(Value::as_u64).unwrap_or(0)
-    }
+/// Figures that the program prints; `dma` prints bytes, the other patterns accesses.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Figures {
+    seconds: f64,
+    bytes: f64,
+    accesses: u64,
+    warm_up: u64,
 }
 
 struct Bench<'a> {
@@ -131,11 +129,11 @@ impl Bench<'_> {
         [rounds, launches]: [u32; 2],
         seconds: f64,
         config: &Config,
-    ) -> Result<ProgramOutput, Failure> {
+    ) -> Result<Figures, Failure> {
         let arguments: [&dyn ToString; 4] = [&pattern, &rounds, &launches, &seconds];
         let ran = succeed(&spec(program, &arguments, config, self.scratch))?;
         match figures(&ran.stdout).into_iter().next() {
-            Some(line) => Ok(ProgramOutput(line)),
+            Some(figures) => Ok(figures),
             None => bail!(
                 Run,
                 "{} printed no result: {}",
@@ -152,10 +150,8 @@ impl Bench<'_> {
         dma: f64,
         (sink, record_sink): (&'static str, RecordSink),
     ) -> Result<Row, Failure> {
-        let (folder, is_thesis) = (
-            self.scratch.join("capture"),
-            self.protocol == Protocol::Thesis,
-        );
+        let folder = self.scratch.join("capture");
+        let is_thesis = self.protocol == Protocol::Thesis;
         let config = Config {
             protocol: Some(self.protocol),
             sink: record_sink,
@@ -168,7 +164,7 @@ impl Bench<'_> {
             true => ([8, 1], SHORT_SECONDS),
             false => ([ROUNDS, 4], self.seconds),
         };
-        let line = self.pattern(self.program, pattern, rounds, seconds, &config)?;
+        let figures = self.pattern(self.program, pattern, rounds, seconds, &config)?;
         let capture = Capture::open(&folder).map_err(capture_failure)?;
         let (mut captured, mut bus_bytes) = (0, 0);
         for timed in capture.replay() {
@@ -183,8 +179,7 @@ impl Bench<'_> {
         }
         let stored = capture.stored_bytes().map_err(capture_failure)?;
         let _ = std::fs::remove_dir_all(&folder);
-        let accesses = line.integer("accesses");
-        let traced = accesses as f64 / line.number("seconds");
+        let traced = figures.accesses as f64 / figures.seconds;
         let bytes_per_access = bus_bytes as f64 / captured as f64;
         say!("{sink} {pattern}: {:.3} G accesses/s", traced / 1e9);
         Ok(Row {
@@ -194,7 +189,7 @@ impl Bench<'_> {
             bus_bytes_per_access: bytes_per_access,
             stored_bytes_per_access: (sink == "disk").then(|| stored as f64 / captured as f64),
             slowdown: rate / traced,
-            lost: (accesses + line.integer("warm_up")).abs_diff(captured),
+            lost: (figures.accesses + figures.warm_up).abs_diff(captured),
             dma_share: traced * bytes_per_access / dma,
         })
     }

@@ -236,13 +236,8 @@ fn predicted(captures: &[Capture]) -> Result<u64, Failure> {
 }
 
 fn traced(capture: &Capture) -> Result<Traced, Failure> {
-    let accesses = capture
-        .par_fold(
-            Traced::default,
-            |sum, record, group| sum.add(record, group),
-            Traced::and,
-        )
-        .map_err(capture_failure)?;
+    let accesses = capture.par_fold(Traced::default, Traced::add, Traced::and);
+    let accesses = accesses.map_err(capture_failure)?;
     let mut copied_bytes = 0;
     for timed in capture.replay() {
         if let HostEvent::Copy(copy) = timed.event {

@@ -49,11 +49,9 @@ fn base() -> (File, File) {
         bytes: 4,
         count: 1,
     };
-    let received = (0..9).map(part).collect();
-    let first_read = Vec::new();
     capture.parts(Parts {
-        received,
-        first_read,
+        received: (0..9).map(part).collect(),
+        first_read: Vec::new(),
     });
     capture.event(&Event::Note("a note".into()));
     capture.free(id);
@@ -69,7 +67,6 @@ fn read(folder: &std::path::Path) -> Result<(), TraceError> {
     for stream in capture.streams() {
         memtrace_v1::export(&capture, stream, &mut std::io::sink())?;
     }
-    digest::launches(&capture)?;
     superstep_analysis::scan::scan(&capture)?;
     Ok(())
 }

@@ -108,9 +108,7 @@ impl File {
                 Change::Repeat(chunk, to) => chunks.insert(at(to), chunks[at(chunk)].clone()),
                 Change::Kind(chunk, kind) => chunks[at(chunk)].kind = kind % 8,
                 Change::Tag(chunk, tag) => chunks[at(chunk)].tag = *tag,
-                Change::Items(chunk, number) => {
-                    chunks[at(chunk)].items = edge(*number);
-                }
+                Change::Items(chunk, number) => chunks[at(chunk)].items = edge(*number),
                 Change::Version(version) => header[8] = version % 8,
                 Change::Role(role) => header[12] = role % 4,
                 Change::Stream(stream) => header[16] = *stream,

@@ -6,18 +6,14 @@
 //! hashed as is. Sites at which threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)).
 //! `docs/trace-format.md` gives the formula.
 
-use crate::error::Result;
 use crate::program::allocations::DEVICE_HEAP;
-use crate::{
-    AccessGroup, AllocationKey, Capture, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES,
-};
+use crate::{AccessGroup, AllocationKey, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES};
 use std::ops::AddAssign;
 use xxhash_rust::xxh3::xxh3_64;
 
 const PHI: u64 = 0x9e37_79b9_7f4a_7c15;
 const THREAD_STEP: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f];
 
-/// Order-independent digest of thread accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchDigest {
     pub words: [u64; 2],
@@ -91,10 +87,10 @@ impl<'a> Hasher<'a> {
             }
             _ => {
                 for (offset, &address) in offsets.iter_mut().zip(addresses) {
-                    *offset = match self.resolver.resolve(address) {
-                        Some((key, inside)) => {
-                            let (key, mask) = self.key_hash(key);
-                            key.wrapping_add(inside & mask)
+                    *offset = match self.resolver.find(address) {
+                        Some(allocation) => {
+                            let (key, mask) = self.key_hash(&allocation.key);
+                            key.wrapping_add((address - allocation.address) & mask)
                         }
                         None => address,
                     };
@@ -125,27 +121,6 @@ impl<'a> Hasher<'a> {
             }
         }
     }
-}
-
-/// Computes the digests of all launches of a capture, in host order.
-pub fn launches(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>> {
-    (capture.launches())
-        .map(|record| Ok((record.launch, launch_digest(capture, &record)?)))
-        .collect()
-}
-
-fn launch_digest(capture: &Capture, record: &LaunchRecord) -> Result<LaunchDigest> {
-    use rayon::prelude::*;
-    (record.chunks.par_iter())
-        .map_init(crate::GroupBuffer::default, |buffer, chunk| {
-            let mut hasher = Hasher::new(record, capture.sites());
-            capture.read_chunk(chunk, buffer, |group| hasher.add(group))?;
-            Ok(hasher.finish())
-        })
-        .try_reduce(LaunchDigest::default, |mut a, b| {
-            a += b;
-            Ok(a)
-        })
 }
 
 /// Returns the seeds of the two sums, computed from everything that the lanes of a group share.

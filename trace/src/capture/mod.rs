@@ -19,7 +19,7 @@ use crate::{
 pub(crate) use open::stream_files;
 use rayon::prelude::*;
 use replay::Timeline;
-pub use replay::{HostEvent, LaunchRecord, Replay};
+pub use replay::{HostEvent, LaunchRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,6 @@ pub struct Capture {
     pub problems: Vec<String>,
     /// Cancels the reading of accesses.
     pub cancellation: Cancellation,
-    /// Progress in reading accesses.
     pub progress: Progress,
     sites: SiteTable,
     streams: BTreeMap<StreamId, ChunkReader>,
@@ -66,34 +65,9 @@ pub struct GroupBuffer {
     decoder: Decoder,
 }
 
-impl GroupBuffer {
-    /// Passes the groups of the most recently read payload to `visit` until it returns false. Returns the number of the
-    /// first malformed group, if any.
-    fn groups(&mut self, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
-        let (mut number, mut group) = (0, AccessGroup::EMPTY);
-        if self.decoder.begin(&self.raw).is_none() {
-            return Some(0);
-        }
-        while self.decoder.has_more() {
-            if self.decoder.decode(&self.raw, &mut group).is_none() {
-                return Some(number);
-            }
-            if !visit(&group) {
-                return None;
-            }
-            number += 1;
-        }
-        (!self.decoder.is_at_end(&self.raw)).then_some(number)
-    }
-}
-
 impl Capture {
-    /// Opens the capture in `path`, a folder or any file in it.
-    ///
-    /// # Errors
-    ///
-    /// [`TraceError::NotACapture`] if there is none, [`TraceError::FormatVersion`] if it has another version, and
-    /// [`TraceError::Damaged`] if its header is unreadable.
+    /// Opens the capture in `path`, a folder or any file in it. Fails with [`TraceError::NotACapture`] if there is none,
+    /// [`TraceError::FormatVersion`] if it has another version, and [`TraceError::Damaged`] if its header is unreadable.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let folder = open::capture_folder(path.as_ref())?;
         let events = ChunkReader::open(&folder.join(EVENTS_FILE), Role::Events)?;
@@ -138,7 +112,6 @@ impl Capture {
         sizes.sum()
     }
 
-    /// Sets the signal that cancels the reading of accesses.
     #[must_use]
     pub fn cancelled_by(self, cancellation: Cancellation) -> Self {
         Self {
@@ -154,8 +127,6 @@ impl Capture {
     }
 
     /// Passes each access group of a chunk to `visit`, in file order.
-    /// # Errors
-    /// [`TraceError::Damaged`] if the chunk is damaged.
     pub fn read_chunk(
         &self,
         chunk: &ChunkRef,
@@ -182,42 +153,46 @@ impl Capture {
             return Ok(());
         };
         self.cancellation.check()?;
-        reader.payload(info, &mut buffer.stored, &mut buffer.raw)?;
+        let (raw, decoder, expected) = (&mut buffer.raw, &mut buffer.decoder, info.items);
+        reader.payload(info, &mut buffer.stored, raw)?;
         self.progress.count(u64::from(info.stored_bytes));
-        let (mut accesses, mut marks) = (0, 0);
-        let counted = |group: &AccessGroup| {
+        let (mut number, mut accesses, mut marks) = (0u64, 0, 0);
+        let malformed = |number| {
+            let reason = format!("group {number} of the chunk is malformed");
+            reader.damaged(info, reason)
+        };
+        let miscounted = |found| {
+            let reason = format!("expected {expected} thread accesses in the chunk, found {found}");
+            reader.damaged(info, reason)
+        };
+        decoder.begin(raw).ok_or_else(|| malformed(0))?;
+        let mut group = AccessGroup::EMPTY;
+        while decoder.has_more() {
+            let decoded = decoder.decode(raw, &mut group);
+            decoded.ok_or_else(|| malformed(number))?;
+            number += 1;
             accesses += group.accesses() as u64;
             marks += u64::from(group.is_grid_barrier());
             // A damaged chunk might repeat a group endlessly.
-            let is_expected = accesses <= info.items && marks <= MAX_CHUNK_ACCESSES;
-            if is_expected {
-                visit(group);
+            if marks > MAX_CHUNK_ACCESSES {
+                return Err(reader.damaged(info, "the chunk has too many marks of grid barriers"));
             }
-            is_expected
-        };
-        let malformed = buffer.groups(counted);
-        if let Some(number) = malformed {
-            let reason = format!("group {number} of the chunk is malformed");
-            return Err(reader.damaged(info, reason));
+            if accesses > expected {
+                return Err(miscounted(format!("at least {accesses}")));
+            }
+            visit(&group);
         }
-        if marks > MAX_CHUNK_ACCESSES {
-            return Err(reader.damaged(info, "the chunk has too many marks of grid barriers"));
+        if !decoder.is_at_end(raw) {
+            return Err(malformed(number));
         }
-        if accesses != info.items {
-            let expected = info.items;
-            let reason = format!(
-                "expected {expected} thread accesses in the chunk, found {}{accesses}",
-                if accesses > expected { "at least " } else { "" }
-            );
-            return Err(reader.damaged(info, reason));
+        match accesses == expected {
+            true => Ok(()),
+            false => Err(miscounted(accesses.to_string())),
         }
-        Ok(())
     }
 
     /// Passes every group to `visit`, launch by launch, in host order. The groups of one thread are in program order.
-    ///
-    /// # Errors
-    /// [`TraceError::Damaged`] at the first damaged chunk; the groups before it have been visited.
+    /// Fails at the first damaged chunk; the groups before it have been visited.
     pub fn groups(&self, mut visit: impl FnMut(&LaunchRecord, &AccessGroup)) -> Result<()> {
         let mut buffer = GroupBuffer::default();
         for record in self.launches() {

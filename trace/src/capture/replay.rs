@@ -31,30 +31,6 @@ pub enum HostEvent<'a> {
     Note(&'a str),
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum EventError {
-    #[error("an event refers to launch {launch} of stream {stream}, which no event announces")]
-    UnknownLaunch { stream: StreamId, launch: LaunchId },
-    #[error("launch {1} of stream {0} {2} twice")]
-    LaunchTwice(StreamId, LaunchId, &'static str),
-    #[error("allocation {0} is announced twice")]
-    AllocatedTwice(AllocationId),
-    #[error("allocation {0} is freed, but no event announces it")]
-    UnknownAllocation(AllocationId),
-    #[error("allocation {0} is freed twice")]
-    FreedTwice(AllocationId),
-    #[error("opaque launch {0} is announced twice")]
-    OpaqueTwice(u64),
-    #[error("opaque launch {0} ends, but no event announces it")]
-    UnknownOpaque(u64),
-    #[error("launch {receiver} of {known} cannot receive anything from launch {sender}")]
-    Received {
-        receiver: u32,
-        known: u32,
-        sender: u32,
-    },
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchRecord<'a> {
     /// Index among all launches of the program, in host order.
@@ -87,81 +63,16 @@ pub(super) fn recorded_accesses(sums: Option<&LaunchSums>, chunks: &[ChunkRef]) 
     }
 }
 
-/// Iterator over the events of a capture; see [`Capture::replay`].
-pub struct Replay<'a> {
-    timeline: &'a Timeline,
-    entries: std::slice::Iter<'a, TimedEvent<Entry>>,
-    allocations: Arc<AllocationMap<'a>>,
-}
-
-impl<'a> Iterator for Replay<'a> {
-    type Item = TimedEvent<HostEvent<'a>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let TimedEvent { at_ns, event } = self.entries.next()?;
-        let event = match event {
-            Entry::Launch(number) => HostEvent::Launch(self.launch(*number)),
-            Entry::LaunchEnd(number) => {
-                let stored = &self.timeline.launches[*number as usize];
-                HostEvent::LaunchEnd {
-                    launch: &stored.launch,
-                    end: stored.end.as_ref()?,
-                }
-            }
-            Entry::Allocate(index) => {
-                let allocation = &self.timeline.allocations[*index];
-                Arc::make_mut(&mut self.allocations).insert(allocation);
-                HostEvent::Allocate(allocation)
-            }
-            Entry::Free(index) => {
-                let allocation = &self.timeline.allocations[*index];
-                Arc::make_mut(&mut self.allocations).remove(allocation);
-                HostEvent::Free(allocation)
-            }
-            Entry::Copy(copy) => HostEvent::Copy(copy),
-            Entry::Memset(memset) => HostEvent::Memset(memset),
-            Entry::OpaqueLaunch(index) => HostEvent::OpaqueLaunch(&self.timeline.opaque[*index]),
-            Entry::OpaqueEnd(index, end) => HostEvent::OpaqueEnd {
-                launch: &self.timeline.opaque[*index],
-                end,
-            },
-            Entry::Gap(gap) => HostEvent::Gap(gap),
-            Entry::Transport(transport) => HostEvent::Transport(transport),
-            Entry::Note(text) => HostEvent::Note(text),
-        };
-        Some(TimedEvent {
-            at_ns: *at_ns,
-            event,
-        })
-    }
-}
-
-impl<'a> Replay<'a> {
-    fn launch(&self, number: u32) -> LaunchRecord<'a> {
-        let stored = &self.timeline.launches[number as usize];
-        LaunchRecord {
-            number,
-            launch: &stored.launch,
-            recorded: stored.recorded,
-            end: stored.end.as_ref(),
-            chunks: &stored.chunks,
-            sums: stored.sums.as_ref(),
-            received: &stored.parts.received,
-            first_read: &stored.parts.first_read,
-            allocations: Arc::clone(&self.allocations),
-        }
-    }
-}
-
 impl Capture {
     /// Returns all events in host order. Events without a sequence number (a launch's end, a note) follow the numbered
     /// ones that precede them in the file.
-    pub fn replay(&self) -> Replay<'_> {
-        Replay {
-            timeline: &self.timeline,
-            entries: self.timeline.entries.iter(),
-            allocations: Arc::default(),
-        }
+    pub fn replay(&self) -> impl Iterator<Item = TimedEvent<HostEvent<'_>>> {
+        let mut allocations = Arc::default();
+        let entries = self.timeline.entries.iter();
+        entries.map(move |&TimedEvent { at_ns, ref event }| TimedEvent {
+            at_ns,
+            event: self.timeline.event(event, &mut allocations),
+        })
     }
 
     pub fn launches(&self) -> impl Iterator<Item = LaunchRecord<'_>> {
@@ -174,11 +85,6 @@ impl Capture {
     /// Returns whether accesses were aggregated in situ, so that none were recorded.
     pub fn is_in_situ(&self) -> bool {
         self.timeline.launches.iter().any(|it| it.sums.is_some())
-    }
-
-    pub fn launch(&self, stream: StreamId, launch: LaunchId) -> Option<&Launch> {
-        let number = self.timeline.numbers.get(&(stream, launch))?;
-        Some(&self.timeline.launches[*number as usize].launch)
     }
 
     /// Returns every allocation in order of creation.
@@ -198,14 +104,14 @@ pub(super) struct Timeline {
     pub(super) launches: Vec<StoredLaunch>,
     pub(super) allocations: Vec<Allocation>,
     numbers: FxHashMap<(StreamId, LaunchId), u32>,
-    opaque: Vec<OpaqueLaunch>,
-    opaque_by_number: FxHashMap<u64, usize>,
+    /// By sequence number.
+    opaque: FxHashMap<u64, OpaqueLaunch>,
     /// Number of allocations that are not symbols.
     heap: u32,
     by_id: FxHashMap<AllocationId, usize>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StoredLaunch {
     pub(super) launch: Launch,
     recorded: Recorded,
@@ -224,8 +130,8 @@ enum Entry {
     Free(usize),
     Copy(HostCopy),
     Memset(HostMemset),
-    OpaqueLaunch(usize),
-    OpaqueEnd(usize, OpaqueEnd),
+    OpaqueLaunch(u64),
+    OpaqueEnd(OpaqueEnd),
     Gap(Gap),
     Transport(Transport),
     Note(String),
@@ -253,13 +159,11 @@ impl Timeline {
             match timeline.entry(event) {
                 Ok(Some(event)) => timeline.entries.push(TimedEvent { at_ns, event }),
                 Ok(None) => {}
-                Err(error) => problems.push(error.to_string()),
+                Err(problem) => problems.push(problem),
             }
         }
         for parts in parts {
-            if let Err(error) = timeline.add_parts(parts) {
-                problems.push(error.to_string());
-            }
+            problems.extend(timeline.add_parts(parts).err());
         }
         timeline
     }
@@ -273,17 +177,63 @@ impl Timeline {
         self.launches.get_mut(number as usize)
     }
 
-    fn add_parts(&mut self, parts: Parts) -> Result<(), EventError> {
-        let known = self.launches.len() as u32;
-        let check = |source: u32, receiver: u32| {
-            if source < receiver && receiver < known {
-                return Ok(receiver as usize);
+    /// Returns the event of an entry, before which `allocations` are live.
+    fn event<'a>(
+        &'a self,
+        entry: &'a Entry,
+        allocations: &mut Arc<AllocationMap<'a>>,
+    ) -> HostEvent<'a> {
+        match entry {
+            Entry::Launch(number) => {
+                let stored = &self.launches[*number as usize];
+                HostEvent::Launch(LaunchRecord {
+                    number: *number,
+                    launch: &stored.launch,
+                    recorded: stored.recorded,
+                    end: stored.end.as_ref(),
+                    chunks: &stored.chunks,
+                    sums: stored.sums.as_ref(),
+                    received: &stored.parts.received,
+                    first_read: &stored.parts.first_read,
+                    allocations: Arc::clone(allocations),
+                })
             }
-            Err(EventError::Received {
-                receiver,
-                known,
-                sender: source,
-            })
+            Entry::LaunchEnd(number) => {
+                let stored = &self.launches[*number as usize];
+                let end = stored.end.as_ref().expect("it has this entry");
+                let launch = &stored.launch;
+                HostEvent::LaunchEnd { launch, end }
+            }
+            Entry::Allocate(index) => {
+                let allocation = &self.allocations[*index];
+                Arc::make_mut(allocations).insert(allocation);
+                HostEvent::Allocate(allocation)
+            }
+            Entry::Free(index) => {
+                let allocation = &self.allocations[*index];
+                Arc::make_mut(allocations).remove(allocation);
+                HostEvent::Free(allocation)
+            }
+            Entry::Copy(copy) => HostEvent::Copy(copy),
+            Entry::Memset(memset) => HostEvent::Memset(memset),
+            Entry::OpaqueLaunch(number) => HostEvent::OpaqueLaunch(&self.opaque[number]),
+            Entry::OpaqueEnd(end) => {
+                let launch = &self.opaque[&end.launch];
+                HostEvent::OpaqueEnd { launch, end }
+            }
+            Entry::Gap(gap) => HostEvent::Gap(gap),
+            Entry::Transport(transport) => HostEvent::Transport(transport),
+            Entry::Note(text) => HostEvent::Note(text),
+        }
+    }
+
+    fn add_parts(&mut self, parts: Parts) -> Result<(), String> {
+        let known = self.launches.len() as u32;
+        let check = |sender: u32, receiver: u32| match sender < receiver && receiver < known {
+            true => Ok(receiver as usize),
+            false => Err(format!(
+                "launch {receiver} of {known} cannot receive anything from launch {sender}"
+            )),
         };
         for part in parts.received {
             let receiver = check(part.source_launch, part.receiver_launch)?;
@@ -296,26 +246,28 @@ impl Timeline {
         Ok(())
     }
 
-    fn entry(&mut self, event: Event) -> Result<Option<Entry>, EventError> {
+    /// Returns what is wrong with an event that contradicts the earlier ones.
+    fn entry(&mut self, event: Event) -> Result<Option<Entry>, String> {
         let number_of = |stream, launch| {
             let number = self.numbers.get(&(stream, launch)).copied();
-            number.ok_or(EventError::UnknownLaunch { stream, launch })
+            number.ok_or_else(|| {
+                format!("an event refers to launch {launch} of stream {stream}, which no event announces")
+            })
+        };
+        let twice = |stream: StreamId, launch: LaunchId, what: &str| {
+            Err(format!("launch {launch} of stream {stream} {what} twice"))
         };
         Ok(Some(match event {
             Event::Launch(launch) => {
                 let (stream, id) = (launch.stream, launch.launch);
                 let number = self.launches.len() as u32;
                 if self.numbers.contains_key(&(stream, id)) {
-                    return Err(EventError::LaunchTwice(stream, id, "is announced"));
+                    return twice(stream, id, "is announced");
                 }
                 self.numbers.insert((stream, id), number);
                 self.launches.push(StoredLaunch {
                     launch,
-                    recorded: Recorded::All,
-                    end: None,
-                    chunks: Vec::new(),
-                    sums: None,
-                    parts: Parts::default(),
+                    ..StoredLaunch::default()
                 });
                 Entry::Launch(number)
             }
@@ -323,7 +275,7 @@ impl Timeline {
                 let number = number_of(end.stream, end.launch)?;
                 let stored = &mut self.launches[number as usize];
                 if stored.end.is_some() {
-                    return Err(EventError::LaunchTwice(end.stream, end.launch, "ends"));
+                    return twice(end.stream, end.launch, "ends");
                 }
                 stored.end = Some(end);
                 Entry::LaunchEnd(number)
@@ -337,46 +289,29 @@ impl Timeline {
                 self.launches[number as usize].recorded = recorded;
                 return Ok(None);
             }
-            Event::Allocate {
-                sequence,
-                id,
-                address,
-                bytes,
-                kind,
-                place,
-                device,
-            } => {
-                let index = self.allocations.len();
+            Event::Allocate(mut allocation) => {
+                let (id, index) = (allocation.id, self.allocations.len());
                 if self.by_id.contains_key(&id) {
-                    return Err(EventError::AllocatedTwice(id));
+                    return Err(format!("allocation {id} is announced twice"));
                 }
                 self.by_id.insert(id, index);
-                let key = match &kind {
+                allocation.key = match &allocation.kind {
                     AllocationKind::Symbol { name } => AllocationKey::Symbol(name.clone()),
                     _ => {
                         self.heap += 1;
                         AllocationKey::Heap(self.heap - 1)
                     }
                 };
-                self.allocations.push(Allocation {
-                    id,
-                    key,
-                    address,
-                    bytes,
-                    kind,
-                    place,
-                    variable: None,
-                    device,
-                    sequence,
-                    freed: None,
-                });
+                self.allocations.push(allocation);
                 Entry::Allocate(index)
             }
             Event::Free { sequence, id } => {
-                let index = *(self.by_id.get(&id)).ok_or(EventError::UnknownAllocation(id))?;
+                let index = *self.by_id.get(&id).ok_or_else(|| {
+                    format!("allocation {id} is freed, but no event announces it")
+                })?;
                 let freed = &mut self.allocations[index].freed;
                 if freed.is_some() {
-                    return Err(EventError::FreedTwice(id));
+                    return Err(format!("allocation {id} is freed twice"));
                 }
                 *freed = Some(sequence);
                 Entry::Free(index)
@@ -384,26 +319,27 @@ impl Timeline {
             Event::Copy(copy) => Entry::Copy(copy),
             Event::Memset(memset) => Entry::Memset(memset),
             Event::OpaqueLaunch(launch) => {
-                let (number, index) = (launch.sequence, self.opaque.len());
-                if self.opaque_by_number.contains_key(&number) {
-                    return Err(EventError::OpaqueTwice(number));
+                let number = launch.sequence;
+                if self.opaque.contains_key(&number) {
+                    return Err(format!("opaque launch {number} is announced twice"));
                 }
-                self.opaque_by_number.insert(number, index);
-                self.opaque.push(launch);
-                Entry::OpaqueLaunch(index)
+                self.opaque.insert(number, launch);
+                Entry::OpaqueLaunch(number)
             }
             Event::OpaqueEnd(end) => {
                 let number = end.launch;
-                let index = *(self.opaque_by_number.get(&number))
-                    .ok_or(EventError::UnknownOpaque(number))?;
-                Entry::OpaqueEnd(index, end)
+                if !self.opaque.contains_key(&number) {
+                    return Err(format!(
+                        "opaque launch {number} ends, but no event announces it"
+                    ));
+                }
+                Entry::OpaqueEnd(end)
             }
             Event::Sums(sums) => {
                 let number = number_of(sums.stream, sums.launch)?;
                 let stored = &mut self.launches[number as usize];
                 if stored.sums.is_some() {
-                    let (stream, launch) = (sums.stream, sums.launch);
-                    return Err(EventError::LaunchTwice(stream, launch, "is aggregated"));
+                    return twice(sums.stream, sums.launch, "is aggregated");
                 }
                 stored.sums = Some(sums);
                 return Ok(None);

@@ -34,12 +34,8 @@ pub struct CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the folder or the file cannot be created or the disk is full, or with [`TraceError::InUse`] if
-    /// another process is writing to the folder.
+    /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed. Fails with
+    /// [`TraceError::InUse`] if another process is writing to the folder.
     pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
         let folder = folder.into();
         std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;
@@ -98,10 +94,8 @@ impl CaptureWriter {
         }
         let path = self.folder.join(stream_file_name(stream));
         let file = ChunkFile::create(path, Role::Stream, stream.0, None)?;
-        let writer = StreamWriter {
-            stream,
-            file: Arc::new(Mutex::new(file)),
-        };
+        let file = Arc::new(Mutex::new(file));
+        let writer = StreamWriter { file };
         streams.insert(stream, writer.clone());
         Ok(writer)
     }
@@ -149,15 +143,10 @@ pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
 /// Writes the accesses of one stream; clones write to the same file.
 #[derive(Clone)]
 pub struct StreamWriter {
-    stream: StreamId,
     file: Arc<Mutex<ChunkFile>>,
 }
 
 impl StreamWriter {
-    pub fn stream(&self) -> StreamId {
-        self.stream
-    }
-
     /// Seals a chunk and writes it, unless it is empty. The builder, now empty, accepts more groups of the same launch.
     pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
         if chunk.is_empty() {

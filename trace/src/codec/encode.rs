@@ -400,10 +400,8 @@ fn has_addresses(slot: &Slot, start: u64, mask: u32, addresses: &[u64]) -> bool 
 
 fn is_worth_moving(slot: &Slot, moved: u64, addresses: &[u64]) -> bool {
     let bits = number_bits(moved);
-    let Some(frame) = slot
-        .frame
-        .filter(|_| addresses.len() <= 2 && bits > SHORT_MOVE_BITS)
-    else {
+    let is_long_for_few = addresses.len() <= 2 && bits > SHORT_MOVE_BITS;
+    let Some(frame) = slot.frame.filter(|_| is_long_for_few) else {
         return true;
     };
     let is_inside = |&address: &u64| {
@@ -421,10 +419,8 @@ fn run_of(mask: u32, addresses: &[u64]) -> Option<(u64, u64)> {
     };
     let mut active = lanes(mask);
     let (first_lane, second_lane) = (active.next()?, active.next()?);
-    let (difference, gap) = (
-        second.wrapping_sub(first) as i64,
-        second_lane as i64 - first_lane as i64,
-    );
+    let difference = second.wrapping_sub(first) as i64;
+    let gap = second_lane as i64 - first_lane as i64;
     let stride = difference / gap;
     if stride * gap != difference || addresses.len() == 2 && stride.unsigned_abs() > CLOSE_BYTES {
         return None;

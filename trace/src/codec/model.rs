@@ -26,7 +26,7 @@ impl Frame {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Slot {
     pub site: u32,
     pub width_bytes: u32,
@@ -54,14 +54,8 @@ impl Slot {
             width_bytes,
             successor: NO_SLOT,
             mask: u32::MAX,
-            place: 0,
-            moves: [0; 2],
-            base: 0,
             is_run: true,
-            stride: 0,
-            shape: [0; WARP_LANES],
-            link: 0,
-            frame: None,
+            ..Slot::default()
         }
     }
 

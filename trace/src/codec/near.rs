@@ -31,7 +31,6 @@ impl LastOffsets {
         is_ahead: false,
     };
 
-    /// Invalidates the offsets.
     #[inline(always)]
     pub(super) fn invalidate(&mut self) {
         self.mask = 0;

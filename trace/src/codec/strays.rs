@@ -74,10 +74,8 @@ impl Encoder {
             let mut left = count * each;
             while left != 0 {
                 let [a, b, c, d] = [next(), next(), next(), next()];
-                let (all, bits) = (
-                    a | b << each | (c | d << each) << (2 * each),
-                    left.min(4 * each),
-                );
+                let all = a | b << each | (c | d << each) << (2 * each);
+                let bits = left.min(4 * each);
                 self.bits.put(all & bits::low_bits(bits), bits);
                 left -= bits;
             }

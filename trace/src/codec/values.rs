@@ -96,19 +96,11 @@ impl Encoder {
         row: Row,
         lanes: usize,
     ) -> u8 {
-        let Row {
-            mut all,
-            low,
-            high,
-            first,
-            mut rest,
-            min_rest,
-            max_rest,
-            ..
-        } = row;
+        let Row { low, high, .. } = row;
+        let (mut all, mut rest, min_rest) = (row.all, row.rest, row.min_rest);
         self.ranges[number].extend(frame, low, high);
 
-        let width = bits::length(u64::from(max_rest.wrapping_sub(min_rest) as u32));
+        let width = bits::length(u64::from(row.max_rest.wrapping_sub(min_rest) as u32));
 
         let near_width = bits::length(u64::from(high - low));
         let from_near = u64::from(low).wrapping_sub(near);
@@ -121,7 +113,8 @@ impl Encoder {
             return FORM_FRAME;
         }
         if differences_bits < near_bits {
-            let pivot = u64::from(first.wrapping_add(min_rest as u32)) & bits::low_bits(frame.bits);
+            let pivot = u64::from(row.first.wrapping_add(min_rest as u32));
+            let pivot = pivot & bits::low_bits(frame.bits);
             for difference in &mut rest {
                 *difference = difference.wrapping_sub(min_rest as u32);
             }

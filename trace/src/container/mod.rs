@@ -27,7 +27,6 @@ const CHUNK_MAGIC: [u8; 4] = *b"CHNK";
 const FLAG_ZSTD: u8 = 1;
 /// Only the payload's head is compressed; its stored length precedes it.
 const FLAG_HEAD: u8 = 2;
-/// Size of the head's length field.
 const HEAD_LENGTH_BYTES: usize = 4;
 /// Limit on a chunk's size; a chunk that claims more is damaged.
 pub(crate) const MAX_CHUNK_BYTES: usize = 1 << 30;

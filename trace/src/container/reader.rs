@@ -45,12 +45,8 @@ pub(crate) struct ChunkReader {
 }
 
 impl ChunkReader {
-    /// Reads the headers of the file and of all its chunks.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be read, or is not a capture file of this version and `role`. Damage after the
-    /// header is recorded in `problem`.
+    /// Reads the headers of the file and of all its chunks. Fails if it is not a capture file of this version and
+    /// `role`. Damage after the header is recorded in `problem`.
     pub(crate) fn open(path: &Path, role: Role) -> Result<Self> {
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
         let length = file.metadata().map_err(TraceError::unreadable(path))?.len();
@@ -104,8 +100,7 @@ impl ChunkReader {
             self.read_at(&mut header, offset)?;
             let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
                 Ok(info) => info,
-                Err(error) => {
-                    let reason = error.to_string();
+                Err(reason) => {
                     self.problem = Some(Problem::Damaged { offset, reason });
                     break;
                 }
@@ -195,38 +190,21 @@ fn decompress_frame(stored: &[u8], out: &mut [u8]) -> Option<usize> {
     })
 }
 
-#[derive(Debug, thiserror::Error)]
-enum HeaderError {
-    #[error("no chunk starts here")]
-    NoChunk,
-    #[error("the chunk header's checksum does not match")]
-    Checksum,
-    #[error("expected chunk number {expected}, found {found}")]
-    Number { expected: usize, found: u32 },
-    #[error("unknown chunk flags {0:#x}")]
-    Flags(u8),
-    #[error("a chunk of {0} bytes is too large")]
-    TooLarge(u32),
-    #[error("{bytes} bytes cannot hold {items} accesses")]
-    TooMany { bytes: u32, items: u64 },
-    #[error("the lengths of an uncompressed chunk differ")]
-    Lengths,
-}
-
+/// Parses and checks a chunk's header; fails with the reason why it is damaged.
 fn parse_chunk_header(
     header: &[u8; CHUNK_HEADER_BYTES],
     offset: u64,
     index: usize,
-) -> Result<ChunkInfo, HeaderError> {
+) -> Result<ChunkInfo, String> {
     if header[0..4] != CHUNK_MAGIC {
-        return Err(HeaderError::NoChunk);
+        return Err("no chunk starts here".to_owned());
     }
     if xxh3_64(&header[..40]) != u64_at(header, 40) {
-        return Err(HeaderError::Checksum);
+        return Err("the chunk header's checksum does not match".to_owned());
     }
-    let (expected, found) = (index, u32_at(header, 8));
-    if found as usize != expected {
-        return Err(HeaderError::Number { expected, found });
+    let found = u32_at(header, 8);
+    if found as usize != index {
+        return Err(format!("expected chunk number {index}, found {found}"));
     }
     let info = ChunkInfo {
         kind: Kind(header[4]),
@@ -240,16 +218,16 @@ fn parse_chunk_header(
     };
     let (bytes, items) = (info.raw_bytes, info.items);
     if info.flags > FLAG_HEAD {
-        return Err(HeaderError::Flags(info.flags));
+        return Err(format!("unknown chunk flags {:#x}", info.flags));
     }
     if bytes as usize > MAX_CHUNK_BYTES {
-        return Err(HeaderError::TooLarge(bytes));
+        return Err(format!("a chunk of {bytes} bytes is too large"));
     }
     if info.kind == Kind::ACCESSES && items > MAX_CHUNK_ACCESSES {
-        return Err(HeaderError::TooMany { bytes, items });
+        return Err(format!("{bytes} bytes cannot hold {items} accesses"));
     }
     if info.flags == 0 && bytes != info.stored_bytes {
-        return Err(HeaderError::Lengths);
+        return Err("the lengths of an uncompressed chunk differ".to_owned());
     }
     Ok(info)
 }

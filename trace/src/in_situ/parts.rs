@@ -15,10 +15,7 @@ impl Parts {
 const USUAL_BYTES: u64 = 4;
 
 fn encode(parts: &mut Parts) -> Vec<u8> {
-    let Parts {
-        received,
-        first_read,
-    } = parts;
+    let (received, first_read) = (&mut parts.received, &mut parts.first_read);
     received.sort_unstable_by_key(|row| {
         let launches = (row.source_launch, row.receiver_launch);
         (launches, row.source_cta, row.receiver_cta)

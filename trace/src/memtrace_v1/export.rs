@@ -18,13 +18,9 @@ pub fn parse_file_name(name: &str) -> Option<StreamId> {
     number.ok().map(StreamId)
 }
 
-/// Writes the launches of `stream` to `out` in order; returns the number of records.
-///
-/// # Errors
-///
-/// [`TraceError::Export`] if a launch does not fit the format (CTA y or z of 65536 or more, widths of 2^28 or more,
-/// or a kernel name with control characters); [`TraceError::Damaged`] or [`TraceError::UnknownSite`] if the capture is
-/// damaged; an I/O error from `out`.
+/// Writes the launches of `stream` to `out` in order; returns the number of records. Fails with [`TraceError::Export`]
+/// if a launch does not fit the format (CTA y or z of 65536 or more, widths of 2^28 or more, or a kernel name with
+/// control characters).
 pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Result<u64> {
     let write_failed = || TraceError::io("write", format!("the export of stream {stream}"));
     out.write_all(&[RECORD_BYTES as u8, b'\n'])
@@ -61,9 +57,6 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
 }
 
 /// Exports to a file, like [`export`].
-///
-/// # Errors
-/// Fails like [`export`], or if the file cannot be created.
 pub fn export_file(capture: &Capture, stream: StreamId, path: &Path) -> Result<u64> {
     let file = File::create(path).map_err(TraceError::io("create", path))?;
     let mut out = BufWriter::with_capacity(1 << 20, file);

@@ -5,7 +5,7 @@ use crate::error::{Result, TraceError};
 use crate::{
     AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch,
     LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId,
-    StreamId, TABLE_SCHEMA_VERSION, WARP_LANES,
+    StreamId, WARP_LANES,
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,26 +15,10 @@ use std::path::Path;
 ///
 /// The format has no threads, source lines or allocations. The capture therefore has a site for each kernel, operation
 /// and width, the smallest grid that contains its CTAs, no allocations, and meaningless lane numbers: up to 32
-/// consecutive records of the same CTA, SM, operation and width become an access group of warp 0.
-///
-/// # Errors
-///
-/// Fails if a file is damaged, the files have more than 65536 different sites, a grid has more than 2^32 CTAs, or the
-/// capture cannot be written.
+/// consecutive records of the same CTA, SM, operation and width become an access group of warp 0. Fails if the files
+/// have more than 65536 different sites, or a grid has more than 2^32 CTAs.
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
-    let mut module = ModuleTable {
-        opaque_assembly: 0,
-        grid_barriers: false,
-        launches: false,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
-        module: 0,
-        name: "memtrace-v1".to_owned(),
-        backend: Backend::Cuda,
-        probe: Probe::Trace,
-        sites: Vec::new(),
-        kernels: Vec::new(),
-    };
+    let mut module = ModuleTable::new("memtrace-v1", Backend::Cuda, Probe::Trace);
     let mut sites = HashMap::new();
     let mut grids = Vec::new();
     for (_, path) in files {

@@ -45,10 +45,9 @@ impl Record {
         if y > 0xffff || z > 0xffff || self.width_bytes >= 1 << 28 {
             return None;
         }
-        let kind = if self.op == Op::AtomicOther {
-            Op::AtomicCas
-        } else {
-            self.op
+        let kind = match self.op {
+            Op::AtomicOther => Op::AtomicCas,
+            op => op,
         };
         let words = [
             u64::from(x) << 32 | u64::from(y) << 16 | u64::from(z),

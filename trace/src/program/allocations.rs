@@ -1,6 +1,7 @@
 //! Maps addresses, which differ between runs, to allocations and offsets, which do not.
 
 use crate::{AllocationId, AllocationKind, SourcePlace};
+use serde::{Deserialize, Serialize};
 
 /// Symbol for the device-side `malloc` heap. Offsets in it differ between runs, so digests ignore them.
 pub const DEVICE_HEAP: &str = "device malloc heap";
@@ -26,22 +27,33 @@ impl std::fmt::Display for AllocationKey {
     }
 }
 
-/// A range of memory from allocation to free.
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl Default for AllocationKey {
+    fn default() -> Self {
+        AllocationKey::Heap(0)
+    }
+}
+
+/// A range of memory from allocation to free. Fields that are not stored are set when a capture is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
+    /// Sequence number of the allocation among the host's events.
+    pub sequence: u64,
     pub id: AllocationId,
-    pub key: AllocationKey,
     pub address: u64,
     pub bytes: u64,
     pub kind: AllocationKind,
     /// The host call that allocated it, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<SourcePlace>,
-    /// The variable that points to it, if known.
-    pub variable: Option<String>,
-    /// Number of the device that was current when it was allocated.
+    /// Number of the device that was current when it was allocated; `Managed` memory may be elsewhere.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub device: u32,
-    /// Sequence number of the allocation among the host's events.
-    pub sequence: u64,
+    #[serde(skip)]
+    pub key: AllocationKey,
+    /// The variable that points to it, if known.
+    #[serde(skip)]
+    pub variable: Option<String>,
+    #[serde(skip)]
     pub freed: Option<u64>,
 }
 
@@ -62,15 +74,6 @@ impl Allocation {
 
     fn end(&self) -> u64 {
         self.address.saturating_add(self.bytes)
-    }
-
-    /// Returns whether `address` is past the end of the allocation, but in its last page.
-    fn has_in_last_page(&self, address: u64) -> bool {
-        let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES);
-        self.kind == AllocationKind::Device
-            && pages.is_some_and(|bytes| {
-                (self.bytes..bytes).contains(&address.wrapping_sub(self.address))
-            })
     }
 }
 
@@ -98,12 +101,12 @@ impl<'a> AllocationMap<'a> {
 
     /// Returns whether `address` is past the end of a device allocation, but in its last page, which a GPU can access.
     pub fn is_in_last_page(&self, address: u64) -> bool {
-        (self.last_before(address)).is_some_and(|last| last.has_in_last_page(address))
-    }
-
-    pub fn resolve(&self, address: u64) -> Option<(&'a AllocationKey, u64)> {
-        let allocation = self.find(address)?;
-        Some((&allocation.key, address - allocation.address))
+        self.last_before(address).is_some_and(|last| {
+            let mapped_bytes = last.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES);
+            let offset = address - last.address;
+            last.kind == AllocationKind::Device
+                && mapped_bytes.is_some_and(|end| (last.bytes..end).contains(&offset))
+        })
     }
 
     /// Returns a resolver that remembers its last hit, which is faster for consecutive accesses to one allocation.
@@ -150,12 +153,5 @@ impl<'a> Resolver<'a> {
                 Some(found)
             }
         }
-    }
-
-    /// Returns the allocation and offset of `address`; `None` if it is in no allocation.
-    #[inline]
-    pub fn resolve(&mut self, address: u64) -> Option<(&'a AllocationKey, u64)> {
-        let allocation = self.find(address)?;
-        Some((&allocation.key, address - allocation.address))
     }
 }

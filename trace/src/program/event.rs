@@ -1,6 +1,6 @@
 //! Events on the host side of a traced program.
 
-use crate::{AllocationId, LaunchId, LaunchSums, Recorded, StreamId};
+use crate::{Allocation, AllocationId, LaunchId, LaunchSums, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,10 +51,11 @@ pub enum LaunchOutcome {
     Failed(String),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllocationKind {
     /// `cudaMalloc` and related functions.
+    #[default]
     Device,
     Managed,
     /// Page-locked host memory that the device can access.
@@ -259,15 +260,10 @@ pub struct Transport {
 
 impl std::fmt::Display for Transport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Transport {
-            bytes,
-            pieces,
-            groups,
-            accesses,
-        } = self;
         write!(
             f,
-            "protocol stream: {bytes} bytes in {pieces} pieces, {groups} groups, {accesses} accesses"
+            "protocol stream: {} bytes in {} pieces, {} groups, {} accesses",
+            self.bytes, self.pieces, self.groups, self.accesses
         )
     }
 }
@@ -285,19 +281,7 @@ pub enum Event {
         launch: LaunchId,
         recorded: Recorded,
     },
-    Allocate {
-        sequence: u64,
-        id: AllocationId,
-        address: u64,
-        bytes: u64,
-        kind: AllocationKind,
-        /// The host call that allocated it, if known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        place: Option<SourcePlace>,
-        /// Number of the device that was current; `Managed` memory may be elsewhere.
-        #[serde(default, skip_serializing_if = "crate::is_default")]
-        device: u32,
-    },
+    Allocate(Allocation),
     Free {
         sequence: u64,
         id: AllocationId,
@@ -319,7 +303,7 @@ impl Event {
     pub(crate) fn sequence(&self) -> Option<u64> {
         match self {
             Event::Launch(Launch { sequence, .. })
-            | Event::Allocate { sequence, .. }
+            | Event::Allocate(Allocation { sequence, .. })
             | Event::Free { sequence, .. }
             | Event::Copy(HostCopy { sequence, .. })
             | Event::Memset(HostMemset { sequence, .. })

@@ -2,6 +2,7 @@
 
 use crate::named::named;
 use crate::{DefinedProbe, Op, SiteId, TraceError};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`ModuleTable`]'s JSON that this library writes and reads.
@@ -30,14 +31,14 @@ named! {
     }
 }
 
-/// Evidence that a site accesses global memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Proof {
-    /// The address space analysis proved it.
-    Proven,
-    /// The program tests each address while it runs.
-    Tested,
+named! {
+    /// Evidence that a site accesses global memory.
+    pub enum Proof("proof") {
+        /// The address space analysis proved it.
+        Proven => "proven",
+        /// The program tests each address while it runs.
+        Tested => "tested",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,28 +107,39 @@ pub struct ModuleTable {
 }
 
 impl ModuleTable {
-    /// Reads a table from JSON and checks it.
-    ///
-    /// # Errors
-    /// [`TraceError::Table`] if the JSON is malformed, the schema version is unknown, or a site's id does not belong to
-    /// the module.
+    /// Returns the table of a module without sites and kernels.
+    pub fn new(name: impl Into<String>, backend: Backend, probe: Probe) -> Self {
+        ModuleTable {
+            schema_version: TABLE_SCHEMA_VERSION,
+            module: 0,
+            name: name.into(),
+            backend,
+            probe,
+            sites: Vec::new(),
+            kernels: Vec::new(),
+            opaque_assembly: 0,
+            grid_barriers: false,
+            launches: false,
+            defined: None,
+        }
+    }
+
+    /// Reads a table from JSON, and checks its schema version and that its sites belong to the module.
     pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
-        let refused = |reason: String| Err(TraceError::Table { reason });
-        let table: ModuleTable = match serde_json::from_slice(json) {
-            Ok(table) => table,
-            Err(error) => return refused(error.to_string()),
-        };
+        let refused = |reason: String| TraceError::Table { reason };
+        let table: ModuleTable =
+            serde_json::from_slice(json).map_err(|error| refused(error.to_string()))?;
         let (version, module) = (table.schema_version, table.module);
         if version != TABLE_SCHEMA_VERSION {
-            return refused(format!(
+            return Err(refused(format!(
                 "schema_version is {version}, but this tool reads {TABLE_SCHEMA_VERSION}"
-            ));
+            )));
         }
         match table.sites.iter().find(|site| site.id.module() != module) {
-            Some(Site { id, .. }) => refused(format!(
+            Some(Site { id, .. }) => Err(refused(format!(
                 "site {id} does not belong to module {module} ({})",
                 table.name
-            )),
+            ))),
             None => Ok(table),
         }
     }
@@ -140,42 +152,30 @@ impl ModuleTable {
 /// All sites and kernels of a program, by id and by name.
 #[derive(Clone, Debug, Default)]
 pub struct SiteTable {
-    modules: Vec<Vec<Option<Site>>>,
-    kernels: rustc_hash::FxHashMap<String, KernelInfo>,
+    sites: FxHashMap<SiteId, Site>,
+    kernels: FxHashMap<String, KernelInfo>,
 }
 
 impl SiteTable {
     pub fn new<'a>(modules: impl IntoIterator<Item = &'a ModuleTable>) -> Self {
         let mut table = SiteTable::default();
         for module in modules {
-            for site in &module.sites {
-                let (index, local) = (site.id.module() as usize, site.id.local() as usize);
-                if table.modules.len() <= index {
-                    table.modules.resize_with(index + 1, Vec::new);
-                }
-                let slots = &mut table.modules[index];
-                if slots.len() <= local {
-                    slots.resize(local + 1, None);
-                }
-                slots[local] = Some(site.clone());
-            }
-            for kernel in &module.kernels {
-                table.kernels.insert(kernel.name.clone(), kernel.clone());
-            }
+            let (sites, kernels) = (module.sites.iter(), module.kernels.iter());
+            (table.sites).extend(sites.map(|site| (site.id, site.clone())));
+            (table.kernels).extend(kernels.map(|kernel| (kernel.name.clone(), kernel.clone())));
         }
         table
     }
 
     pub fn get(&self, id: SiteId) -> Option<&Site> {
-        self.modules
-            .get(id.module() as usize)?
-            .get(id.local() as usize)?
-            .as_ref()
+        self.sites.get(&id)
     }
 
     /// Returns every site, by ascending id.
     pub fn iter(&self) -> impl Iterator<Item = &Site> {
-        self.modules.iter().flatten().flatten()
+        let mut sites: Vec<_> = self.sites.values().collect();
+        sites.sort_unstable_by_key(|site| site.id);
+        sites.into_iter()
     }
 
     pub fn kernel(&self, name: &str) -> Option<&KernelInfo> {

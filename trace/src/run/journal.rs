@@ -3,7 +3,7 @@
 //! Each line is a note in JSON. A program may end without running its exit handlers: through `_exit`, `quick_exit`,
 //! `exec` or a signal. In that case, the journal has no `End` note, and only its last note can be incomplete.
 
-use crate::error::{JournalError, Result, TraceError};
+use crate::error::{Result, TraceError};
 use crate::{
     DeviceInfo, KernelResources, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary,
 };
@@ -59,9 +59,6 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal in the file `path`.
-    ///
-    /// Fails if the file cannot be written, as do all other methods.
     pub fn create(path: PathBuf, begin: Summary) -> Result<Self> {
         let file = File::create(&path).map_err(TraceError::io("create", &path))?;
         let mut journal = Journal {
@@ -98,14 +95,9 @@ impl Journal {
 }
 
 impl Summary {
-    /// Reads the journal in the file `path`.
-    ///
-    /// Fails if the file is missing (the program never started its runtime) or is not a journal.
+    /// Reads a journal. If the file is missing, the program never started its runtime.
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |reason| TraceError::Journal {
-            path: path.to_owned(),
-            reason,
-        };
+        let failed = |reason: String| TraceError::unreadable(path)(std::io::Error::other(reason));
         let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
         // Text after the last line break is incomplete: the process ended while writing it.
         let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
@@ -115,27 +107,25 @@ impl Summary {
             let note = note.map_err(|error| TraceError::unreadable(path)(error.into()))?;
             match (note, &mut sum) {
                 (Note::Begin(begin), _) if begin.schema_version != SUMMARY_SCHEMA_VERSION => {
-                    return Err(TraceError::SummaryVersion {
-                        path: path.to_owned(),
-                        version: begin.schema_version,
-                    });
+                    return Err(failed(format!(
+                        "found schema version {}, expected {SUMMARY_SCHEMA_VERSION}; rebuild the runtime",
+                        begin.schema_version
+                    )));
                 }
                 (Note::Begin(begin), _) => sum = Some(begin),
                 (note, Some(sum)) => sum.add(note, &mut names).map_err(failed)?,
-                (_, None) => return Err(failed(JournalError::NoBeginning)),
+                (_, None) => {
+                    return Err(failed("it does not start with a `begin` note".to_owned()));
+                }
             }
         }
-        sum.ok_or_else(|| failed(JournalError::Empty))
+        sum.ok_or_else(|| failed("it is empty".to_owned()))
     }
 
-    fn add(
-        &mut self,
-        note: Note,
-        names: &mut Vec<String>,
-    ) -> std::result::Result<(), JournalError> {
+    fn add(&mut self, note: Note, names: &mut Vec<String>) -> Result<(), String> {
         let name = |number: usize| {
             let name = names.get(number).cloned();
-            name.ok_or(JournalError::UnknownKernel { number })
+            name.ok_or_else(|| format!("no kernel has the number {number}"))
         };
         match note {
             Note::Begin(_) => {}

@@ -265,12 +265,9 @@ impl Chooser {
         }
         let index = *in_scope;
         *in_scope += 1;
-        match selection.sample {
-            Some(sample)
-                if sample.unit == SampleUnit::Launches && !sample.takes_launch(kernel, index) =>
-            {
-                Recorded::NotSampled
-            }
+        let of_launches = (selection.sample).filter(|sample| sample.unit == SampleUnit::Launches);
+        match of_launches {
+            Some(sample) if !sample.takes_launch(kernel, index) => Recorded::NotSampled,
             _ if selection.is_by_cta() => Recorded::SelectedCtas,
             _ => Recorded::All,
         }

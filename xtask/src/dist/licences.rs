@@ -10,7 +10,6 @@ use xshell::{Shell, cmd};
 use super::layout::copy;
 use crate::context::Context;
 
-/// Prefixes of licence file names.
 const PREFIXES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 
 /// Copies the licences of all libraries listed in `sboms`, and those of Rust's and Zig's own libraries, into `folder`.

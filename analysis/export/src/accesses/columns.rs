@@ -27,20 +27,11 @@ mod position {
 /// Maximum number of active lanes for which only a short prefix of the lanes is copied.
 const FEW_LANES: usize = 8;
 
+#[derive(Default)]
 pub struct Pools {
     bytes: Arc<Pool<i8>>,
     words: Arc<Pool<u32>>,
     longs: Arc<Pool<u64>>,
-}
-
-impl Pools {
-    pub fn new() -> Self {
-        Self {
-            bytes: Pool::new(),
-            words: Pool::new(),
-            longs: Pool::new(),
-        }
-    }
 }
 
 /// The selected columns of a batch that is being filled.

@@ -11,17 +11,12 @@ use super::BATCH_ROWS;
 /// Maximum amount of free memory in a pool.
 const MAX_FREE_BYTES: usize = 16 << 20;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pool<T> {
     free: Mutex<Vec<Box<[T]>>>,
 }
 
 impl<T: ArrowNativeType> Pool<T> {
-    pub fn new() -> Arc<Self> {
-        let free = Mutex::default();
-        Arc::new(Self { free })
-    }
-
     /// Returns a column with arbitrary contents.
     pub fn column(self: &Arc<Self>) -> Column<T> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);

@@ -69,18 +69,11 @@ pub fn schema() -> SchemaRef {
     ))
 }
 
-/// A message about one chunk; the last one is [`Message::End`] unless an error occurs.
-enum Message {
-    Batch(RecordBatch),
-    Failure(ExportError),
-    End,
-}
+/// A batch of one chunk; the last message is `None` or an error.
+type Message = Result<Option<RecordBatch>>;
 
-#[derive(Clone, Copy)]
-struct Task {
-    launch: u32,
-    chunk: ChunkRef,
-}
+/// The number of a launch, and one of its chunks.
+type Task = (u32, ChunkRef);
 
 /// Iterator over the selected accesses, by launch and then in file order.
 pub struct AccessBatches {
@@ -129,7 +122,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
         columns,
         dictionary: Arc::new(StringArray::from_iter_values(names)),
         queued_batches: (QUEUED_BYTES / (BATCH_ROWS * ROW_BYTES) / queues).max(1),
-        pools: Pools::new(),
+        pools: Pools::default(),
     });
     for _ in 0..threads {
         let shared = Arc::clone(&shared);
@@ -200,8 +193,7 @@ fn tasks(capture: &Capture, choice: &Choice) -> Result<Vec<Task>> {
         }
         let is_chosen = |numbers: &BTreeSet<u32>| numbers.contains(&record.number);
         if choice.launches.as_ref().is_none_or(is_chosen) {
-            let launch = record.number;
-            tasks.extend(record.chunks.iter().map(|&chunk| Task { launch, chunk }));
+            tasks.extend(record.chunks.iter().map(|&chunk| (record.number, chunk)));
         }
     }
     if choice.kernel.is_some() && !is_known {
@@ -231,16 +223,13 @@ impl AccessBatches {
                 self.chunks_left = 0;
                 return Err(ExportError::LostThread);
             };
-            match chunk
-                .recv()
-                .unwrap_or(Message::Failure(ExportError::LostThread))
-            {
-                Message::Batch(batch) => {
+            match chunk.recv().unwrap_or(Err(ExportError::LostThread)) {
+                Ok(Some(batch)) => {
                     self.current = Some(chunk);
                     return Ok(Some(batch));
                 }
-                Message::End => self.chunks_left -= 1,
-                Message::Failure(error) => {
+                Ok(None) => self.chunks_left -= 1,
+                Err(error) => {
                     self.chunks_left = 0;
                     return Err(error);
                 }
@@ -271,20 +260,17 @@ impl Shared {
         let mut buffer = GroupBuffer::default();
         let mut launches = self.capture.launches();
         let mut record: Option<LaunchRecord> = None;
-        while let Some((task, sender)) = self.task() {
+        while let Some(((number, chunk), sender)) = self.task() {
             // Tasks come in launch order.
-            while record.as_ref().is_none_or(|it| it.number < task.launch) {
+            while record.as_ref().is_none_or(|it| it.number < number) {
                 match launches.next() {
                     Some(next) => record = Some(next),
                     None => return,
                 }
             }
             let Some(record) = &record else { return };
-            let message = match self.decode(&task, record, &mut buffer, &sender) {
-                Ok(()) => Message::End,
-                Err(error) => Message::Failure(error),
-            };
-            if sender.send(message).is_err() {
+            let decoded = self.decode(&chunk, record, &mut buffer, &sender);
+            if sender.send(decoded.map(|()| None)).is_err() {
                 return;
             }
         }
@@ -292,7 +278,7 @@ impl Shared {
 
     fn decode(
         &self,
-        task: &Task,
+        chunk: &ChunkRef,
         record: &LaunchRecord,
         buffer: &mut GroupBuffer,
         sender: &SyncSender<Message>,
@@ -302,7 +288,7 @@ impl Shared {
         let mut columns = Columns::new(&self.columns, &self.pools);
         let mut outcome = Ok(());
         let mut is_read = true;
-        self.capture.read_chunk(&task.chunk, buffer, |group| {
+        self.capture.read_chunk(chunk, buffer, |group| {
             let cta = |range: &CtaRange| (range.first..=range.last).contains(&group.cta);
             if !is_read || !(self.ctas.is_empty() || self.ctas.iter().any(cta)) {
                 return;
@@ -319,13 +305,13 @@ impl Shared {
             }
             if columns.is_full() {
                 let batch = self.batch(&mut columns, &launch);
-                is_read = sender.send(Message::Batch(batch)).is_ok();
+                is_read = sender.send(Ok(Some(batch))).is_ok();
             }
         })?;
         outcome?;
         if !columns.is_empty() && is_read {
             // If the reader is gone, sending the next message fails as well.
-            drop(sender.send(Message::Batch(self.batch(&mut columns, &launch))));
+            drop(sender.send(Ok(Some(self.batch(&mut columns, &launch)))));
         }
         Ok(())
     }

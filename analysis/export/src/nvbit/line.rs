@@ -36,12 +36,8 @@ pub struct AccessLine<'a> {
     pub addresses: [u64; 32],
 }
 
-/// Reason why a line is not valid output of `mem_trace`.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct LineError(String);
-
-type Result<T, E = LineError> = std::result::Result<T, E>;
+/// Fails with the reason why a line is not valid output of `mem_trace`.
+type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Parses a line; returns `None` for one without the prefix `MEMTRACE:`.
 pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
@@ -54,10 +50,10 @@ pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
     if let Some((_, access)) = text.split_once(" - grid_launch_id ") {
         return Ok(Some(Line::Access(access_line(access)?)));
     }
-    Err(LineError(
+    Err(
         "expected `- LAUNCH -` or `- grid_launch_id`; this is not the output of NVBit's mem_trace"
             .to_owned(),
-    ))
+    )
 }
 
 fn launch_line(text: &str) -> Result<LaunchLine<'_>> {
@@ -82,9 +78,9 @@ fn access_line(text: &str) -> Result<AccessLine<'_>> {
     let mut parts = text.splitn(5, " - ");
     let mut next = |expected| {
         let part = parts.next().map(str::trim);
-        let cut_off =
-            || format!("expected {expected}, found the end of the line; the text was cut off");
-        part.ok_or_else(|| LineError(cut_off()))
+        part.ok_or_else(|| {
+            format!("expected {expected}, found the end of the line; the text was cut off")
+        })
     };
     let launch = number(next("a launch id")?, "a launch id")?;
     let after = |word: &str, text, expected| {
@@ -99,11 +95,9 @@ fn access_line(text: &str) -> Result<AccessLine<'_>> {
     let mut addresses = [0; 32];
     let mut words = next("32 addresses")?.split_ascii_whitespace();
     for (found, address) in addresses.iter_mut().enumerate() {
-        let word = words.next().ok_or_else(|| {
-            LineError(format!(
-                "expected 32 addresses, found {found}; the text was cut off"
-            ))
-        })?;
+        let word = words
+            .next()
+            .ok_or_else(|| format!("expected 32 addresses, found {found}; the text was cut off"))?;
         let digits = word.strip_prefix("0x");
         let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
         *address =
@@ -125,12 +119,12 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Result<(&'a str, &'a
         .ok_or_else(|| missing(before, after))
 }
 
-fn missing(before: &str, after: &str) -> LineError {
-    LineError(format!("expected `{before}…{after}` in a launch line"))
+fn missing(before: &str, after: &str) -> String {
+    format!("expected `{before}…{after}` in a launch line")
 }
 
-fn unexpected(expected: &str, found: &str) -> LineError {
-    LineError(format!("expected {expected}, found `{found}`"))
+fn unexpected(expected: &str, found: &str) -> String {
+    format!("expected {expected}, found `{found}`")
 }
 
 fn number<N: FromStr>(text: &str, expected: &str) -> Result<N> {

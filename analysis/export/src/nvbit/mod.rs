@@ -22,7 +22,7 @@ use superstep_table::FileError;
 use superstep_trace::{
     AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch,
     LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Outcome, Probe, Proof, Site, SiteId, StreamId,
-    StreamWriter, TABLE_SCHEMA_VERSION,
+    StreamWriter,
 };
 
 use crate::error::{ExportError, Result};
@@ -59,7 +59,7 @@ pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
             Ok(Some(Line::Launch(launch))) => import.launch(number, &launch)?,
             Ok(Some(Line::Access(access))) => import.access(number, &access)?,
             Ok(None) => {}
-            Err(reason) => return Err(line_error(path, number, reason.to_string())),
+            Err(reason) => return Err(line_error(path, number, reason)),
         }
     }
     import.finish()
@@ -71,12 +71,6 @@ fn line_error(path: &Path, line: usize, reason: impl Into<String>) -> ExportErro
         line,
         reason: reason.into(),
     }
-}
-
-fn unannounced(launch: u64) -> String {
-    format!(
-        "expected a line `- LAUNCH - … - grid launch id {launch}` before the first access of that launch, found none; keep all lines that begin with `MEMTRACE:`"
-    )
 }
 
 struct Stream {
@@ -116,19 +110,7 @@ impl<'a> Import<'a> {
         Ok(Self {
             path,
             capture,
-            module: ModuleTable {
-                opaque_assembly: 0,
-                grid_barriers: false,
-                launches: false,
-                defined: None,
-                schema_version: TABLE_SCHEMA_VERSION,
-                module: 0,
-                name: "nvbit-mem-trace".to_owned(),
-                backend: Backend::Cuda,
-                probe: Probe::Trace,
-                sites: Vec::new(),
-                kernels: Vec::new(),
-            },
+            module: ModuleTable::new("nvbit-mem-trace", Backend::Cuda, Probe::Trace),
             sites: Vec::new(),
             streams: Vec::new(),
             running: BTreeMap::new(),
@@ -138,10 +120,8 @@ impl<'a> Import<'a> {
     }
 
     fn launch(&mut self, number: usize, line: &LaunchLine<'_>) -> Result<()> {
-        let known = self
-            .streams
-            .iter()
-            .position(|known| known.number == line.stream);
+        let mut streams = self.streams.iter();
+        let known = streams.position(|known| known.number == line.stream);
         let position = known.unwrap_or(self.streams.len());
         let stream = StreamId(position as u32);
         if known.is_none() {
@@ -161,9 +141,7 @@ impl<'a> Import<'a> {
             grid: line.grid,
             block: line.block,
             dynamic_shared_bytes: line.shared_bytes,
-            static_shared_bytes: 0,
-            parent: None,
-            device: 0,
+            ..Launch::default()
         }))?;
         self.sequence += 1;
         self.imported.launches += 1;
@@ -219,7 +197,11 @@ impl<'a> Import<'a> {
             }
         };
         let Some(running) = self.running.get_mut(&line.launch) else {
-            return Err(line_error(self.path, number, unannounced(line.launch)));
+            let reason = format!(
+                "expected a line `- LAUNCH - … - grid launch id {}` before the first access of that launch, found none; keep all lines that begin with `MEMTRACE:`",
+                line.launch
+            );
+            return Err(line_error(self.path, number, reason));
         };
         let ([x, y, z], [gx, gy, gz]) = (line.cta, running.grid);
         if x >= gx || y >= gy || z >= gz {

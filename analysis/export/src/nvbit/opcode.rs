@@ -39,31 +39,21 @@ pub fn meaning(opcode: &str) -> Meaning {
     }
 }
 
+/// Finds the operation in modifiers such as `ADD`, which is `atomic_add` in captures.
 fn atomic(modifiers: &[&str]) -> Op {
-    let parse = |modifier: &&str| {
-        Some(match *modifier {
-            "ADD" => Op::AtomicAdd,
-            "EXCH" => Op::AtomicExch,
-            "MIN" => Op::AtomicMin,
-            "MAX" => Op::AtomicMax,
-            "INC" => Op::AtomicInc,
-            "DEC" => Op::AtomicDec,
-            "CAS" => Op::AtomicCas,
-            "AND" => Op::AtomicAnd,
-            "OR" => Op::AtomicOr,
-            "XOR" => Op::AtomicXor,
-            _ => return None,
-        })
+    let is_named = |op: &Op| {
+        let name = op.name().trim_start_matches("atomic_");
+        (modifiers.iter()).any(|modifier| modifier.eq_ignore_ascii_case(name))
     };
-    modifiers.iter().find_map(parse).unwrap_or(Op::AtomicOther)
+    let mut atomics = Op::ALL.into_iter().filter(|op| op.reads() && op.writes());
+    atomics.find(is_named).unwrap_or(Op::AtomicOther)
 }
 
 fn width_bytes(modifiers: &[&str]) -> u32 {
     let parse = |modifier: &&str| {
         Some(match *modifier {
             "U8" | "S8" => 1,
-            "U16" | "S16" => 2,
-            "F16" | "BF16" => 2,
+            "U16" | "S16" | "F16" | "BF16" => 2,
             "64" | "U64" | "S64" | "F64" => 8,
             "128" => 16,
             "256" => 32,

@@ -162,8 +162,8 @@ fn line(
         let addresses: Vec<_> = group
             .active_addresses()
             .iter()
-            .map(|&address| match map.resolve(address) {
-                Some((key, offset)) => json!({ "allocation": key.to_string(), "offset": offset }),
+            .map(|&address| match map.find(address) {
+                Some(found) => json!({ "allocation": found.key.to_string(), "offset": address - found.address }),
                 None => json!({ "address": address }),
             })
             .collect();
@@ -187,8 +187,8 @@ fn line(
 }
 
 fn label(address: u64, map: &AllocationMap) -> String {
-    match map.resolve(address) {
-        Some((key, offset)) => format!("{key}+{offset:#x}"),
+    match map.find(address) {
+        Some(found) => format!("{}+{:#x}", found.key, address - found.address),
         None => format!("{address:#x}"),
     }
 }

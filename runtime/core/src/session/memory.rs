@@ -3,7 +3,8 @@
 use super::{AllocatedBy, Live, Output, Session, caller};
 use crate::in_situ::entry::Entry;
 use superstep_trace::{
-    AllocationId, AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, StreamId,
+    Allocation, AllocationId, AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset,
+    StreamId,
 };
 
 impl Session {
@@ -28,7 +29,7 @@ impl Session {
         if let Some(shadow) = &self.shadow {
             shadow.allocate(address, bytes, &kind);
         }
-        let event = Event::Allocate {
+        let event = Event::Allocate(Allocation {
             sequence,
             id,
             address,
@@ -36,7 +37,8 @@ impl Session {
             kind,
             place,
             device: device.unsigned_abs(),
-        };
+            ..Allocation::default()
+        });
         // Before `main`, it is unknown whether this process or a fork of it will run the kernels.
         match (by, &state.capture) {
             (AllocatedBy::Module, Output::Unopened) => state.early.push(event),

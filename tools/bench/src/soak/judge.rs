@@ -60,20 +60,16 @@ impl Verdict {
 
 impl Reference {
     pub fn new(capture: Capture, reproducibility: Reproducibility) -> Result<Self, Failure> {
-        let launches = (scan::scan(&capture)
-            .map_err(capture_failure)?
-            .launches
-            .into_iter())
-        .map(|launch| LaunchAccesses {
+        let scan = scan::scan(&capture).map_err(capture_failure)?;
+        let launches = scan.launches.into_iter().map(|launch| LaunchAccesses {
             recorded: launch.recorded,
             digest: launch.digest,
             sites: launch.sites,
-        })
-        .collect();
+        });
         Ok(Self {
+            launches: launches.collect(),
             capture,
             reproducibility,
-            launches,
             indistinguishable: HashSet::new(),
             analysis: OnceCell::new(),
         })
@@ -148,11 +144,8 @@ impl Reference {
         }
     }
 
-    /// Judges the capture of a run with `selection`; the run may have been killed.
-    ///
-    /// # Errors
-    /// Fails if the capture cannot be read to its end. Callers count this as a problem, too, unless the user
-    /// interrupted the reading.
+    /// Judges the capture of a run with `selection`; the run may have been killed. Callers count a failure to read it
+    /// as a problem, too, unless the user interrupted the reading.
     pub fn judge(
         &self,
         capture: &Capture,

@@ -5,11 +5,13 @@ pub mod synthetic;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
+use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
-    CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, KnownCall, Launch, LaunchEnd,
-    LaunchId, LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome,
-    Parts, Probe, Proof, Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
+    AccessGroup, Allocation, AllocationId, AllocationKind, Backend, Capture, CaptureWriter,
+    ChunkBuilder, CopyDirection, Event, GroupBuffer, Header, HostCopy, HostMemset, KernelInfo,
+    KnownCall, Launch, LaunchDigest, LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Op,
+    OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome, Parts, Probe, Proof, Site, SiteId,
+    SourcePlace, StreamId, TraceError,
 };
 
 /// Returns site `local` of module 0, 4 bytes wide, at line 10 + `local` of `test.cu`.
@@ -35,17 +37,10 @@ pub fn module(name: &str, sites: Vec<Site>, kernels: &[(&str, &str)]) -> ModuleT
         parameters: 1,
     };
     ModuleTable {
-        schema_version: TABLE_SCHEMA_VERSION,
         module: sites.first().map_or(0, |site| site.id.module()),
-        name: name.to_owned(),
-        backend: Backend::Cpu,
-        probe: Probe::Trace,
         sites,
         kernels: kernels.iter().map(kernel).collect(),
-        opaque_assembly: 0,
-        grid_barriers: false,
-        launches: false,
-        defined: None,
+        ..ModuleTable::new(name, Backend::Cpu, Probe::Trace)
     }
 }
 
@@ -92,6 +87,19 @@ pub struct CaptureBuilder {
     allocations: u32,
     launches: HashMap<StreamId, u32>,
     accesses: HashMap<(StreamId, LaunchId), u64>,
+}
+
+/// Returns the digests of all launches of a capture, in host order.
+pub fn digests(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>, TraceError> {
+    let mut buffer = GroupBuffer::default();
+    let digests = capture.launches().map(|record| {
+        let mut hasher = Hasher::new(&record, capture.sites());
+        for chunk in record.chunks {
+            capture.read_chunk(chunk, &mut buffer, |group| hasher.add(group))?;
+        }
+        Ok((record.launch, hasher.finish()))
+    });
+    digests.collect()
 }
 
 impl CaptureBuilder {
@@ -147,15 +155,15 @@ impl CaptureBuilder {
     ) -> AllocationId {
         let id = AllocationId(self.allocations);
         self.allocations += 1;
-        let event = Event::Allocate {
+        let event = Event::Allocate(Allocation {
             sequence: self.next_sequence(),
             id,
             address,
             bytes,
             kind,
             place,
-            device: 0,
-        };
+            ..Allocation::default()
+        });
         self.event(&event);
         id
     }

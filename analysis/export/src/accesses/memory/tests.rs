@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn memory_returns_to_the_pool_when_its_last_owner_is_dropped() {
-    let pool = Pool::<u32>::new();
+    let pool = Arc::<Pool<u32>>::default();
     let mut first = pool.column();
     first.values.fill(7);
     let address = first.values.as_ptr();
