@@ -6,7 +6,7 @@ use std::fmt;
 use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
 
-use super::{Difference, failed, passed, warned};
+use super::{failed, passed, warned};
 use superstep_analysis::scan::{CaptureScan, LaunchScan, launch_name, site_name};
 use superstep_build::run::{LaunchCounts, Summary};
 
@@ -130,7 +130,7 @@ impl CountVariation {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(Difference(difference)) => return failed(NAME, difference),
+            Err(difference) => return failed(NAME, difference),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
@@ -210,7 +210,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, Difference> {
+    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, String> {
         if !self.has_counts(&launch.kernel) {
             return Ok(Counts::new());
         }
@@ -235,9 +235,7 @@ impl Comparison<'_> {
                 (true, Some(site)) => kind_of(site.op),
                 (true, None) => {
                     let site = SiteId(number);
-                    return Err(Difference(format!(
-                        "{site} was counted, but is in no module's table"
-                    )));
+                    return Err(format!("{site} was counted, but is in no module's table"));
                 }
             };
             *counts.entry(key).or_default() += accesses;
@@ -255,7 +253,7 @@ impl Comparison<'_> {
     }
 
     /// Compares launches with equal numbers; returns the number of thread accesses.
-    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
+    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
             .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
@@ -268,17 +266,17 @@ impl Comparison<'_> {
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
                 _ if !self.needs_all_launches() => continue,
-                None => return Err(Difference(format!("{}: traced, but not counted", name()))),
+                None => return Err(format!("{}: traced, but not counted", name())),
                 Some(counted) => {
                     let (launch, other) = (name(), sites.display_name(&counted.kernel));
-                    return Err(Difference(format!(
+                    return Err(format!(
                         "{launch}: the counting run launched {other} instead"
-                    )));
+                    ));
                 }
             };
             let (in_trace, in_count) = (self.traced(traced), self.counted(counted)?);
             if let Some(counts) = self.difference(&in_trace, &in_count) {
-                return Err(Difference(name() + &counts));
+                return Err(name() + &counts);
             }
             compared += in_trace.values().sum::<u64>();
         }
@@ -286,7 +284,7 @@ impl Comparison<'_> {
     }
 
     /// Like [`Self::in_order`], with the launches of a kernel in any order.
-    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
+    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
         self.same_number(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
         for launch in counts {
@@ -301,22 +299,20 @@ impl Comparison<'_> {
                 Some(left) if *left > 0 => *left -= 1,
                 _ => {
                     let launch = launch_name(self.scan.sites, traced.launch);
-                    return Err(Difference(format!(
+                    return Err(format!(
                         "{launch}: no launch in the counting run has the same counts; {}",
                         self.varying.order
-                    )));
+                    ));
                 }
             }
         }
         Ok(compared)
     }
 
-    fn same_number(&self, counted: usize) -> Result<(), Difference> {
+    fn same_number(&self, counted: usize) -> Result<(), String> {
         let traced = self.scan.launches.len();
         match self.needs_all_launches() && traced != counted {
-            true => Err(Difference(format!(
-                "{traced} launches traced, {counted} counted"
-            ))),
+            true => Err(format!("{traced} launches traced, {counted} counted")),
             false => Ok(()),
         }
     }

@@ -35,11 +35,6 @@ pub use selection::check_selection;
 pub use superstep_analysis::scan::{CaptureScan, scan};
 pub use totals::{Totals, same_each_launch, steady_totals, totals};
 
-/// Description of the first difference between two runs.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Difference(pub String);
-
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
     Check {
         check: check.to_owned(),

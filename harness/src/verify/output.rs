@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::run_summary::Check;
 
-use super::{Difference, failed, passed, warned};
+use super::{failed, passed, warned};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
@@ -168,24 +168,25 @@ fn compare(
     }
 }
 
-fn same_file(a: &Path, b: &Path) -> Result<(), Difference> {
+/// Returns the first difference between two files as the error.
+fn same_file(a: &Path, b: &Path) -> Result<(), String> {
     let read = |path: &Path| {
         let content = fs::read(path);
-        content.map_err(|error| Difference(format!("cannot read {}: {error}", path.display())))
+        content.map_err(|error| format!("cannot read {}: {error}", path.display()))
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
         let text = format!("the first different byte is at {position}");
-        return Err(Difference(text));
+        return Err(text);
     }
     let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => ("first", "second", a.len()),
         Ordering::Greater => ("second", "first", b.len()),
     };
-    Err(Difference(format!(
+    Err(format!(
         "the {shorter} file ends after {bytes} bytes, but the {longer} is longer"
-    )))
+    ))
 }
 
 /// Returns the content of a file, or an empty string if it cannot be read.
