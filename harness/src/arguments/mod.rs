@@ -194,12 +194,8 @@ impl SelectArgs {
 }
 
 impl BuildArgs {
-    pub fn options(&self, protocol: Protocol) -> BuildOptions {
-        self.options_on(self.backend.0, protocol)
-    }
-
     /// Returns the build options for `backend`; `None` means CUDA if there is a GPU, else the CPU.
-    pub fn options_on(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
+    pub fn options(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
         let (backend, gpu_archs) = choose_target(backend, &self.gpu_arch);
         BuildOptions {
             gpu_archs,
@@ -224,7 +220,7 @@ pub fn session(
         Some(folder) => Session::from_bundle(Bundle::open(folder)?, fetch, format),
         None => {
             let protocol = in_situ.protocol(execute.protocol);
-            Session::new(build.options(protocol), fetch, format)
+            Session::new(build.options(build.backend.0, protocol), fetch, format)
         }
     };
     in_situ.apply(&mut session)?;

@@ -217,7 +217,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
 
 /// Copies Superstep itself and the runtime libraries, stripped where `strip` is available.
 fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
-    let llvm = &parts.session.toolchain()?.llvm;
+    let llvm = &parts.session.builder()?.toolchain.llvm;
     let strip = llvm.prefix.join("bin/llvm-strip");
     let strip = Some(strip.as_path()).filter(|path| path.is_file());
     let executable = std::env::current_exe()

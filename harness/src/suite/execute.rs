@@ -11,7 +11,7 @@ use superstep_analysis::run_summary::Reproducibility;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;
-use super::processes::{self, EarlyEnd, NoSummary, ProcessRun};
+use super::processes::{self, EarlyEnd, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
 use crate::verify::{RunFiles, read_text};
@@ -54,7 +54,7 @@ pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
     /// The runtime's summary, summed over processes.
-    pub summary: Result<Summary, NoSummary>,
+    pub summary: Result<Summary, String>,
     /// Processes that launched kernels, if more than one did.
     pub processes: Vec<ProcessRun>,
     pub early: Vec<EarlyEnd>,
@@ -190,10 +190,6 @@ impl Run {
         Some(summary.kernel_ns as f64 / 1e9)
     }
 
-    pub fn check_end(&self, case: &Case<'_>) -> Result<(), Failure> {
-        self.failure(case).map_or(Ok(()), Err)
-    }
-
     /// Returns standard error without the runtime's lines.
     pub fn stderr_text(&self) -> String {
         let text = read_text(&self.stderr);
@@ -201,11 +197,11 @@ impl Run {
         text.lines().filter(printed).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns a failure if the program did not end as the manifest expects.
-    pub fn failure(&self, case: &Case<'_>) -> Option<Failure> {
+    /// Fails if the program did not end as the manifest expects.
+    pub fn check_end(&self, case: &Case<'_>) -> Result<(), Failure> {
         let benchmark = case.benchmark;
         let (kind, what) = match self.files.end {
-            End::Exited(code) if code == benchmark.checks.exit_code => return None,
+            End::Exited(code) if code == benchmark.checks.exit_code => return Ok(()),
             End::TimedOut => {
                 let limit = case.time_limit().as_secs_f64();
                 let what = format!("did not end within {limit} s; allow more with --timeout");
@@ -240,7 +236,7 @@ impl Run {
         for line in &lines[lines.len().saturating_sub(12)..] {
             message.push_str(&format!("\n  stderr: {line}"));
         }
-        Some(Failure::new(kind, message))
+        Err(Failure::new(kind, message))
     }
 }
 

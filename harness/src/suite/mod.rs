@@ -26,7 +26,6 @@ pub use options::{
     AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, choose_target,
     local_gpu_arch, memory_limit,
 };
-pub use processes::NoSummary;
 
 use self::progress::Progress;
 use self::reference::References;

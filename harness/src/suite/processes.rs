@@ -19,16 +19,12 @@ use crate::verify;
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
-    pub summary: Result<Summary, NoSummary>,
+    pub summary: Result<Summary, String>,
     pub capture: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{0} left no summary because it did not exit normally")]
-pub struct NoSummary(String);
-
 pub struct Collected {
-    pub summary: Result<Summary, NoSummary>,
+    pub summary: Result<Summary, String>,
     /// Processes that launched kernels, in rank order; empty if at most one did.
     pub processes: Vec<ProcessRun>,
     /// Processes that launched kernels and ended without running exit handlers.
@@ -135,7 +131,7 @@ pub fn collect(
     }
     let summary = match single.summary {
         None if is_idle && is_over => Ok(Summary::new(backend)),
-        summary => summary.ok_or_else(|| NoSummary("the program".to_owned())),
+        summary => summary.ok_or_else(|| no_summary("the program")),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &single.capture {
@@ -215,7 +211,7 @@ fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
         capture.launches().next()?;
         return Some(ProcessRun {
             process: capture.header.process?,
-            summary: Err(NoSummary(name.to_owned())),
+            summary: Err(no_summary(name)),
             capture: found.capture.clone(),
         });
     };
@@ -228,6 +224,10 @@ fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
         summary: Ok(summary.clone()),
         capture: found.capture.clone(),
     })
+}
+
+fn no_summary(process: &str) -> String {
+    format!("{process} left no summary because it did not exit normally")
 }
 
 fn remove(found: &ProcessFiles) -> Result<(), Failure> {
@@ -262,11 +262,11 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     })
 }
 
-fn total(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
+fn total(processes: &[ProcessRun]) -> Result<Summary, String> {
     let mut all = processes.iter();
     let mut sum = match all.next() {
         Some(first) => first.summary.clone()?,
-        None => return Err(NoSummary("every process".to_owned())),
+        None => return Err(no_summary("every process")),
     };
     let named = |process: Process, texts: &[String]| -> Vec<String> {
         texts

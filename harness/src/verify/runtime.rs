@@ -4,7 +4,6 @@ use superstep_analysis::run_summary::Check;
 use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome};
 
 use super::{failed, passed, warned};
-use crate::suite::NoSummary;
 use superstep_build::run::Summary;
 
 const FAULTS: &str = "no-faults";
@@ -16,7 +15,7 @@ pub fn faulted(checks: &[Check]) -> bool {
 }
 
 /// Checks that a runtime ended properly and lost no records.
-pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Check> {
+pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {
     const LOST: &str = "nothing-lost";
     let summary = match summary {
         Ok(summary) => summary,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use crate::arguments::value::InvalidValue;
+use crate::arguments::value::invalid;
 use crate::capture::failure;
 use serde_json::json;
 use superstep_analysis::needs_accesses;
@@ -42,11 +42,11 @@ pub struct Args {
     json: bool,
 }
 
-fn parse_place(text: &str) -> Result<(PathBuf, u32), InvalidValue> {
+fn parse_place(text: &str) -> Result<(PathBuf, u32), String> {
     let place = text.rsplit_once(':');
     place
         .and_then(|(file, line)| Some((file.into(), line.parse().ok()?)))
-        .ok_or_else(|| InvalidValue::new("FILE:LINE, such as pc.cu:12", text))
+        .ok_or_else(|| invalid("FILE:LINE, such as pc.cu:12", text))
 }
 
 impl Args {
@@ -63,8 +63,8 @@ impl Args {
     }
 }
 
-fn parse_range(text: &str) -> Result<RangeInclusive<u32>, InvalidValue> {
-    let invalid = || InvalidValue::new("a launch N, or A..B with A at most B", text);
+fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let invalid = || invalid("a launch N, or A..B with A at most B", text);
     let number = |text: &str| text.trim().parse::<u32>().map_err(|_| invalid());
     let range = match text.split_once("..") {
         None => number(text).map(|launch| launch..=launch)?,

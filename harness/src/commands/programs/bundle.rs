@@ -48,9 +48,8 @@ pub struct Args {
 /// Treats `--backend auto` as CUDA, since a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let backend = args.build.backend.0.unwrap_or(Backend::Cuda);
-    let build = args
-        .build
-        .options_on(Some(backend), args.in_situ.protocol(args.protocol));
+    let protocol = args.in_situ.protocol(args.protocol);
+    let build = args.build.options(Some(backend), protocol);
     let mut session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     args.in_situ.apply(&mut session)?;
     let program = Path::new(&args.suite);
