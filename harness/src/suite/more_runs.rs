@@ -24,13 +24,8 @@ impl Run {
     /// Returns the counts of all processes of a counting run.
     pub(super) fn counts(&self) -> Option<Cow<'_, [LaunchCounts]>> {
         if self.processes.is_empty() {
-            return self
-                .summary
-                .as_ref()
-                .ok()?
-                .counts
-                .as_deref()
-                .map(Cow::Borrowed);
+            let summary = self.summary.as_ref().ok()?;
+            return summary.counts.as_deref().map(Cow::Borrowed);
         }
         let mut all = Vec::new();
         for process in &self.processes {
@@ -57,7 +52,6 @@ impl Attempt<'_> {
         &self,
         native: &Run,
         others: [&Run; 2],
-        folder: &Path,
     ) -> Result<Vec<Check>, Failure> {
         let checks = self.case.output_checks();
         let mut varying = OutputVariation::default();
@@ -69,18 +63,13 @@ impl Attempt<'_> {
             if number > MORE_RUNS || results.iter().all(|check| check.ok) {
                 return Ok(results);
             }
-            let repeated = self.rerun(Kind::Native, &self.executables.native, number, folder)?;
+            let repeated = self.rerun(Kind::Native, number)?;
             varying.add(&native.files, &repeated.files, &checks);
         }
     }
 
     /// Compares the capture with the counting run. If they differ, more counting runs show what varies.
-    pub(super) fn counts_equal(
-        &self,
-        scan: &CaptureScan,
-        runs: &Runs,
-        folder: &Path,
-    ) -> Result<Check, Failure> {
+    pub(super) fn counts_equal(&self, scan: &CaptureScan, runs: &Runs) -> Result<Check, Failure> {
         let (first, same) = (runs.counted.counts(), self.record.same());
         let mut varying = CountVariation::new(runs.order());
         let mut number = 0;
@@ -98,7 +87,7 @@ impl Attempt<'_> {
                 check.detail.push_str(HINT);
                 return Ok(check);
             }
-            let repeated = self.rerun(Kind::Counted, &self.executables.counted, number, folder)?;
+            let repeated = self.rerun(Kind::Counted, number)?;
             varying.add(first, repeated.counts().as_deref().unwrap_or_default());
         }
     }
@@ -109,7 +98,6 @@ impl Attempt<'_> {
         added_up: &Analysis,
         capture: &Capture,
         runs: &Runs,
-        folder: &Path,
     ) -> Result<Vec<Check>, Failure> {
         let Some(program) = &self.executables.recording else {
             bail!(
@@ -120,7 +108,8 @@ impl Attempt<'_> {
         };
         let has_waits = capture.sites().iter().any(|site| site.waits);
         let is_steady = self.record.same() == Reproducibility::Digests && !has_waits;
-        let (mut results, traced) = self.record_and_analyse(program, &runs.native, folder)?;
+        let folder = self.folder();
+        let (mut results, traced) = self.record_and_analyse(program, &runs.native, &folder)?;
         let (sites, order) = (capture.sites(), runs.order());
         let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));
         let is_retryable = |check: &Check| !check.ok && order != Order::Fixed;
@@ -169,14 +158,14 @@ impl Attempt<'_> {
         Ok((results, traced))
     }
 
-    fn rerun(&self, kind: Kind, program: &Path, number: u32, into: &Path) -> Result<Run, Failure> {
-        let name = match kind {
-            Kind::Native => "untraced",
-            _ => "counting",
+    fn rerun(&self, kind: Kind, number: u32) -> Result<Run, Failure> {
+        let (name, program) = match kind {
+            Kind::Native => ("untraced", &self.executables.native),
+            _ => ("counting", &self.executables.counted),
         };
         let what = format!("repeated {name} run, since results differ");
         let _step = self.step(&what, None);
-        let folder = into.join(format!("again-{number}"));
+        let folder = self.folder().join(format!("again-{number}"));
         let run = self.case.execute(kind, program, &folder, None)?;
         run.check_end(self.case)?;
         Ok(run)

@@ -64,16 +64,13 @@ pub fn collect(
     let mut found: BTreeMap<String, ProcessFiles> = BTreeMap::new();
     for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
         let path = entry.map_err(Failure::io("read", &folder))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        found.entry(name.into_owned()).or_default().summary = Summary::read(&path).ok();
+        found.entry(name_of(&path)).or_default().summary = Summary::read(&path).ok();
     }
-    for path in capture
-        .map_or(Ok(Vec::new()), captures)
-        .map_err(crate::capture::failure)?
-    {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.into_owned();
-        found.entry(name).or_default().capture = Some(path);
+    let captures = capture.filter(|folder| folder.is_dir()).map(captures_in);
+    let captures = captures.transpose().map_err(crate::capture::failure)?;
+    for path in captures.unwrap_or_default() {
+        let found = found.entry(name_of(&path)).or_default();
+        found.capture = Some(path);
     }
     for found in found.values_mut().filter(|_| is_over) {
         found.early = early_end(found);
@@ -195,11 +192,9 @@ fn empty_capture(folder: &Path, summary: &Summary) -> Result<(), TraceError> {
     CaptureWriter::create(folder, &header)?.finish(&Outcome::Finished)
 }
 
-fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
-    match folder.is_dir() {
-        true => captures_in(folder),
-        false => Ok(Vec::new()),
-    }
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Returns the process if it launched kernels or failed.
@@ -262,23 +257,18 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     })
 }
 
+/// Sums up the summaries of at least one process.
 fn total(processes: &[ProcessRun]) -> Result<Summary, String> {
-    let mut all = processes.iter();
-    let mut sum = match all.next() {
-        Some(first) => first.summary.clone()?,
-        None => return Err(no_summary("every process")),
-    };
+    let mut sum = processes[0].summary.clone()?;
     let named = |process: Process, texts: &[String]| -> Vec<String> {
-        texts
-            .iter()
-            .map(|text| format!("{process}: {text}"))
-            .collect()
+        let texts = texts.iter();
+        texts.map(|text| format!("{process}: {text}")).collect()
     };
     let first = processes[0].process;
     sum.faults = named(first, &sum.faults);
     sum.warnings = named(first, &sum.warnings);
     (sum.process, sum.counts) = (None, None);
-    for run in all {
+    for run in &processes[1..] {
         let summary = run.summary.as_ref().map_err(Clone::clone)?;
         sum.launches += summary.launches;
         sum.host_threads += summary.host_threads;
