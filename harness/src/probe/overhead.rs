@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use superstep_report::probes::Cost;
+use superstep_report::probes::ProbedBenchmark;
 use superstep_trace::Backend;
 
 use super::ProbeRun;
-use super::run::ProbedBenchmark;
 use crate::results::{geometric_mean, plain_table, table_lines, time_ratio};
 
 pub fn run_text(folder: &Path, run: &ProbeRun, study: &str) -> String {
@@ -85,18 +84,6 @@ fn kernel(run: &ProbeRun, record: &ProbedBenchmark) -> Option<f64> {
         true => Some(probed / native),
         false => time_ratio(native, probed),
     }
-}
-
-pub fn costs(run: &ProbeRun) -> Vec<Cost> {
-    let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
-    passed
-        .map(|row| Cost {
-            program: row.name.clone(),
-            launches: row.launches,
-            total_s: [row.native_s, row.probed_s],
-            kernels_ms: [row.native_kernel_ms, row.probed_kernel_ms],
-        })
-        .collect()
 }
 
 #[cfg(test)]

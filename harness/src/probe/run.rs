@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use superstep_abi::KeepThreads;
 use superstep_export::tables::Format;
+use superstep_report::probes::ProbedBenchmark;
 use superstep_trace::{ProbeResults, ProbeWriter};
 
 use crate::capture;
@@ -31,22 +32,6 @@ pub struct ProbeRun {
     pub started: String,
     pub command: Vec<String>,
     pub benchmarks: Vec<ProbedBenchmark>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ProbedBenchmark {
-    pub name: String,
-    pub failure: Option<Failure>,
-    pub launches: u64,
-    /// Launches with probe results; `None` if unknown.
-    #[serde(default)]
-    pub probed_launches: Option<u64>,
-    /// Wall time of the program in seconds, without the probe.
-    pub native_s: f64,
-    pub probed_s: f64,
-    /// Time of all kernels in milliseconds, without the probe.
-    pub native_kernel_ms: f64,
-    pub probed_kernel_ms: f64,
 }
 
 #[derive(Debug, Clone)]

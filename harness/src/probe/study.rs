@@ -3,14 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use superstep_report::probes::{Program, Study, add_overheads, page, study};
+use superstep_report::probes::{ProbedBenchmark, Program, Study, add_overheads, page, study};
 use superstep_report::{ReportError, figures};
 use superstep_table::{Format, Table};
 use superstep_trace::{ProbeResults, TraceError};
 
 use super::ProbeRun;
-use super::overhead::{costs, means};
-use super::run::ProbedBenchmark;
+use super::overhead::means;
 use crate::capture;
 use crate::results::{plain_table, table_lines};
 use superstep_build::failure::Failure;
@@ -21,11 +20,15 @@ const MAX_ROWS: usize = 40;
 /// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Returns the probe's results as text.
 pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<String, Failure> {
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
-    let open = |row: &ProbedBenchmark| {
+    let passed: Vec<&ProbedBenchmark> = passed.collect();
+    let open = |row: &&ProbedBenchmark| {
         let results = ProbeResults::open(&folder.join(&row.name).join("results"))?;
         Ok((row.name.clone(), results))
     };
-    let results = passed.map(open).collect::<Result<Vec<_>, TraceError>>();
+    let results = passed
+        .iter()
+        .map(open)
+        .collect::<Result<Vec<_>, TraceError>>();
     let results = results.map_err(capture::failure)?;
     let programs: Vec<Program<'_>> = (results.iter())
         .map(|(name, results)| Program { name, results })
@@ -33,7 +36,7 @@ pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<String, Failure> {
     let failed =
         |error: ReportError| Failure::internal("summarise the findings of the probe", error);
     let mut found = study(&run.probe, &run.suite, &programs).map_err(failed)?;
-    add_overheads(&mut found, &run.suite, &run.probe, &costs(run));
+    add_overheads(&mut found, &run.suite, &run.probe, &passed);
     write_found(folder, &found)?;
     write_run_page(folder, run, &found)?;
     let texts = (found.tables.iter().enumerate())

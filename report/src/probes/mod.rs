@@ -13,7 +13,7 @@ mod totals;
 mod values;
 
 pub use outcomes::{OutcomeShare, outcomes};
-pub use overheads::{Cost, add_overheads};
+pub use overheads::{ProbedBenchmark, add_overheads};
 pub use page::page;
 pub use totals::place;
 
