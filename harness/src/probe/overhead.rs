@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use superstep_report::figures::numbers::geometric_mean;
 use superstep_report::probes::ProbedBenchmark;
 use superstep_trace::Backend;
 
 use super::ProbeRun;
-use crate::results::{geometric_mean, plain_table, table_lines, time_ratio};
+use crate::results::{plain_table, table_lines, time_ratio};
 
 pub fn run_text(folder: &Path, run: &ProbeRun, study: &str) -> String {
     let costs = run_table(run);
