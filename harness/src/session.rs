@@ -176,10 +176,11 @@ impl Session {
         Ok(())
     }
 
-    /// Prunes the cache to `limits`; a failure only prints a warning.
-    pub fn prune(&self, limits: PruneLimits) {
-        let pruned = self.builder.get().map(|builder| builder.prune(limits));
-        if let Some(Err(error)) = pruned {
+    /// Prunes the cache; a failure only prints a warning.
+    pub fn prune(&self) {
+        if let Some(builder) = self.builder.get()
+            && let Err(error) = builder.prune(PruneLimits::default())
+        {
             self.reporter.line(&format!("warning: {error}"));
         }
     }

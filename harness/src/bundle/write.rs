@@ -175,10 +175,8 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
         let units = item.program.units.iter();
         let built = units.filter(|unit| unit.language == Language::Built);
         // The units after an executable are libraries that it opens.
-        for opened in built
-            .skip(1)
-            .map(|unit| item.program.folder.join(&unit.file))
-        {
+        for unit in built.skip(1) {
+            let opened = item.program.folder.join(&unit.file);
             let name = opened.file_name().unwrap_or_default().to_string_lossy();
             take(&name, &opened)?;
             files.push(opened);

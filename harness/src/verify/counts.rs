@@ -1,7 +1,6 @@
 //! Compares the capture with the counting run: the same sites must execute the same number of times, launch by launch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 
 use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
@@ -15,13 +14,14 @@ pub(super) const WITHOUT_WAITS: &str =
     "operations that repeat while threads wait for each other are left out";
 
 /// The order in which different runs number streams and launches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, thiserror::Error)]
 pub enum Order {
     #[default]
+    #[error("their order is the same in each run")]
     Fixed,
-    /// This many host threads launch kernels, in varying order.
+    #[error("{0} host threads launch kernels, in a different order in each run")]
     Threads(u32),
-    /// Processes share the launches differently in each run.
+    #[error("processes share the launches differently in each run")]
     Processes,
 }
 
@@ -30,19 +30,6 @@ impl Order {
         match runs.into_iter().map(|run| run.host_threads).max() {
             None | Some(0 | 1) => Order::Fixed,
             Some(threads) => Order::Threads(threads),
-        }
-    }
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Order::Fixed => f.write_str("their order is the same in each run"),
-            Order::Threads(threads) => write!(
-                f,
-                "{threads} host threads launch kernels, in a different order in each run"
-            ),
-            Order::Processes => f.write_str("processes share the launches differently in each run"),
         }
     }
 }

@@ -25,16 +25,10 @@ impl Totals {
         self.bytes += other.bytes;
         for kernel in &other.kernels {
             let mut known = self.kernels.iter_mut();
-            let Some(known) = known.find(|known| known.name == kernel.name) else {
-                self.kernels.push(kernel.clone());
-                continue;
-            };
-            known.launches += kernel.launches;
-            known.ctas += kernel.ctas;
-            known.loads += kernel.loads;
-            known.stores += kernel.stores;
-            known.atomics += kernel.atomics;
-            known.bytes += kernel.bytes;
+            match known.find(|known| known.name == kernel.name) {
+                Some(known) => *known += kernel.clone(),
+                None => self.kernels.push(kernel.clone()),
+            }
         }
     }
 }
