@@ -141,20 +141,14 @@ pub struct InSituArgs {
 }
 
 impl InSituArgs {
-    pub fn protocol(self, other: Protocol) -> Protocol {
-        match self.in_situ {
-            true => Protocol::InSitu,
-            false => other,
-        }
-    }
-
     /// Configures `session`. Fails for a bundle whose programs can only record accesses.
     pub fn apply(self, session: &mut Session) -> Result<(), Failure> {
         if !self.in_situ {
             return Ok(());
         }
         let built = session.build.protocol;
-        if built != Protocol::InSitu && session.backend() == Backend::Cuda {
+        let is_fixed = session.bundle.is_some() && session.backend() == Backend::Cuda;
+        if is_fixed && built != Protocol::InSitu {
             bail!(
                 Usage,
                 "failed to run the bundle in situ: its programs were built for --protocol {built}; build it again with --in-situ"
@@ -219,8 +213,8 @@ pub fn session(
     let mut session = match bundle {
         Some(folder) => Session::from_bundle(Bundle::open(folder)?, fetch, format),
         None => {
-            let protocol = in_situ.protocol(execute.protocol);
-            Session::new(build.options(build.backend.0, protocol), fetch, format)
+            let options = build.options(build.backend.0, execute.protocol);
+            Session::new(options, fetch, format)
         }
     };
     in_situ.apply(&mut session)?;

@@ -48,8 +48,7 @@ pub struct Args {
 /// Treats `--backend auto` as CUDA, since a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let backend = args.build.backend.0.unwrap_or(Backend::Cuda);
-    let protocol = args.in_situ.protocol(args.protocol);
-    let build = args.build.options(Some(backend), protocol);
+    let build = args.build.options(Some(backend), args.protocol);
     let mut session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     args.in_situ.apply(&mut session)?;
     let program = Path::new(&args.suite);
