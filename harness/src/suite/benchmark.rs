@@ -133,7 +133,7 @@ impl Attempt<'_> {
         let filled = self.fill_from(&capture, &scan, equal)?;
         self.compare_with_known(&scan)?;
         if self.suite.options.running.repeat > 1 {
-            let first = self.as_golden(&scan, &verify::steady_totals(&scan));
+            let first = self.as_golden(&scan);
             self.repeat(runs, &first)?;
         }
         if self.suite.session.verify_in_situ && filled.totals.launches > 0 {
@@ -358,12 +358,12 @@ impl Attempt<'_> {
         if self.record.selection.is_some() {
             self.add_checks([verify::golden_of_partial()]);
         } else {
-            let totals = verify::steady_totals(scan);
             let size = &self.suite.progress.summary.size;
             if let Some(expected) = self.case.benchmark.expected.get(size) {
+                let totals = verify::steady_totals(scan);
                 self.add_checks(verify::expected_counts(expected, &totals, scan));
             }
-            self.compare_with_golden(scan, &totals)?;
+            self.compare_with_golden(scan)?;
         }
         if self.suite.options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));
@@ -371,19 +371,20 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    fn as_golden(&self, scan: &CaptureScan, totals: &Totals) -> Golden {
+    pub(super) fn as_golden(&self, scan: &CaptureScan) -> Golden {
         let identity = &self.suite.identity;
         let build = (identity.llvm.as_str(), identity.gpu_arch);
         let same = self.comparable(scan);
-        Golden::new(scan, totals, build, &self.record.inputs, same)
+        let totals = verify::steady_totals(scan);
+        Golden::new(scan, &totals, build, &self.record.inputs, same)
     }
 
-    fn compare_with_golden(&mut self, scan: &CaptureScan, totals: &Totals) -> Result<(), Failure> {
+    fn compare_with_golden(&mut self, scan: &CaptureScan) -> Result<(), Failure> {
         let (suite, name) = (self.suite, &self.case.benchmark.name);
         let Some(folder) = &suite.options.golden else {
             return Ok(());
         };
-        let current = self.as_golden(scan, totals);
+        let current = self.as_golden(scan);
         let summary = &suite.progress.summary;
         let path = golden_file(folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {

@@ -104,16 +104,14 @@ pub fn collect(
         });
     }
     // The program may have launched nothing. Without a summary, it used no CUDA or ended early.
-    let (single, is_idle) = match active.pop() {
-        Some(single) => {
-            let found = ProcessFiles {
-                summary: single.summary.ok(),
-                capture: single.capture,
-                ..ProcessFiles::default()
-            };
-            (found, false)
-        }
-        None => (idle.pop().unwrap_or_default(), true),
+    let is_idle = active.is_empty();
+    let single = match active.pop() {
+        Some(single) => ProcessFiles {
+            summary: single.summary.ok(),
+            capture: single.capture,
+            early: None,
+        },
+        None => idle.pop().unwrap_or_default(),
     };
     idle.iter().try_for_each(remove)?;
     if let Some(summary) = &single.summary {

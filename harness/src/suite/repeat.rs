@@ -52,9 +52,7 @@ impl Attempt<'_> {
             }
             let capture = capture::open(&capture_folder)?;
             let scan = verify::scan(&capture).map_err(capture::failure)?;
-            let totals = verify::steady_totals(&scan);
-            let result = Golden::new(&scan, &totals, ("", 0), &[], first.same);
-            let found = first.difference(&result, &scan);
+            let found = first.difference(&self.as_golden(&scan), &scan);
             difference = difference.or(found.map(|what| format!("run {number}: {what}")));
             fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
         }
