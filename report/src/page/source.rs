@@ -60,16 +60,12 @@ pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
     }
     for row in &metrics.counts_by_line {
         if let Some(heat) = lines.get_mut(&(row.file.as_str(), row.line)) {
-            heat.loaded += if row.operation == "store" {
-                0
-            } else {
-                row.bytes
-            };
-            heat.stored += if row.operation == "load" {
-                0
-            } else {
-                row.bytes
-            };
+            if row.operation != "store" {
+                heat.loaded += row.bytes;
+            }
+            if row.operation != "load" {
+                heat.stored += row.bytes;
+            }
         }
     }
     let mut hottest: Vec<_> = lines
