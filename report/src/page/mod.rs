@@ -45,10 +45,10 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     }
     measured.par_iter().try_for_each(|(name, metrics)| {
         let figures = figures::communication::all(&[(name, metrics)]);
-        let mut written = figures
+        let folder = drawings.join(name);
+        figures
             .iter()
-            .map(|it| figures::write(it, &drawings.join(name)));
-        written.try_for_each(|files| files.map(drop))
+            .try_for_each(|it| figures::write(it, &folder))
     })?;
     let claims = communication::claims(run, &measured);
     for table in [Table::of(&claims), Table::of(&rows)] {
@@ -120,7 +120,6 @@ pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> 
     Ok(document(&front::title(run), &header, &main))
 }
 
-/// A section of the page.
 struct Part {
     id: String,
     /// Entry in the table of contents.
@@ -130,7 +129,6 @@ struct Part {
     content: Markup,
 }
 
-/// Renders a link to the section of a benchmark.
 fn to_section(benchmark: &BenchmarkSummary) -> Markup {
     link(&id("benchmark", &benchmark.name), &benchmark.name)
 }
