@@ -40,7 +40,6 @@ pub struct CountVariation {
     order: Order,
     /// Mangled names of kernels whose counts vary.
     pub(super) kernels: BTreeSet<String>,
-    /// Whether the launches vary.
     pub(super) launches: bool,
 }
 
@@ -157,7 +156,7 @@ impl CountVariation {
     }
 }
 
-/// Number of executions of each site or, in situ, of each kind of access.
+/// Number of executions of each site or, in situ, of each kind of access; none is 0.
 type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
@@ -184,7 +183,8 @@ impl Comparison<'_> {
                 let sums = [&sums.loads, &sums.stores, &sums.atomics];
                 let sums = (0..).zip(sums.map(|tally| tally.threads));
                 let waits = self.waiting_kinds(&launch.launch.kernel);
-                sums.filter(|(kind, _)| !waits.contains(kind)).collect()
+                sums.filter(|(kind, threads)| *threads > 0 && !waits.contains(kind))
+                    .collect()
             }
             None => {
                 let sites = launch.sites.iter();
@@ -201,22 +201,14 @@ impl Comparison<'_> {
         if !self.has_counts(&launch.kernel) {
             return Ok(Counts::new());
         }
-        let is_in_situ = self.scan.is_in_situ();
         let mut counts = Counts::new();
         let waits = self.waiting_kinds(&launch.kernel);
-        if is_in_situ {
-            counts.extend(
-                (0..3)
-                    .filter(|kind| !waits.contains(kind))
-                    .map(|kind| (kind, 0)),
-            );
-        }
         for &(number, accesses) in &launch.sites {
             let site = self.scan.sites.get(SiteId(number));
             if !site.is_none_or(Site::is_steady) {
                 continue;
             }
-            let key = match (is_in_situ, site) {
+            let key = match (self.scan.is_in_situ(), site) {
                 (false, _) => number,
                 (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
@@ -308,11 +300,8 @@ impl Comparison<'_> {
         let keys: BTreeSet<u32> = traced.keys().chain(counted.keys()).copied().collect();
         let count = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);
         let pair = |key| (key, count(traced, key), count(counted, key));
-        let mut differ = keys
-            .into_iter()
-            .map(pair)
-            .filter(|(_, traced, counted)| traced != counted);
-        let (key, traced, counted) = differ.next()?;
+        let mut pairs = keys.into_iter().map(pair);
+        let (key, traced, counted) = pairs.find(|(_, traced, counted)| traced != counted)?;
         Some(match self.scan.is_in_situ() {
             true => {
                 let kind = KINDS[key as usize];
