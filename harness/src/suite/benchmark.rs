@@ -95,7 +95,6 @@ impl Attempt<'_> {
         reporter.step(format!("{name}: {what}"), capture)
     }
 
-    /// Returns the folder of the benchmark in the run's folder.
     pub(super) fn folder(&self) -> PathBuf {
         let run = &self.suite.progress.folder;
         run.benchmark(&self.case.benchmark.name)

@@ -13,7 +13,6 @@ mod options;
 mod processes;
 mod progress;
 mod reference;
-mod repeat;
 
 use std::path::{Path, PathBuf};
 

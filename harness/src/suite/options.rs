@@ -255,7 +255,6 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
     }
 }
 
-/// Returns nine tenths of this machine's memory.
 pub fn default_memory_limit_bytes() -> Option<u64> {
     Some(machine_bytes()? / 10 * 9)
 }

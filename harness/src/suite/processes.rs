@@ -230,7 +230,6 @@ fn remove(found: &ProcessFiles) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports processes that ended without running exit handlers.
 pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     const NAME: &str = "process-ends";
     let how =
