@@ -229,7 +229,6 @@ pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
 }
 
 impl ExecuteArgs {
-    /// Returns whether results are printed as text.
     pub fn prints_text(&self) -> bool {
         !self.json && self.message_format == MessageFormat::Human
     }

@@ -126,7 +126,6 @@ pub fn not_negative(text: &str) -> Result<f64, String> {
     number(text, "a number of at least 0", |number| number >= 0.0)
 }
 
-/// A bandwidth in GB/s.
 pub fn bandwidth(text: &str) -> Result<f64, String> {
     let expected = "a number of GB/s above 0, such as 64 or 25.6";
     number(text, expected, |number| number > 0.0)

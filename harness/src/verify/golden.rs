@@ -235,7 +235,6 @@ pub fn compare_with_golden(golden: Option<&Golden>, current: &Golden, scan: &Cap
     failed(NAME, detail)
 }
 
-/// Returns the golden check for a partial capture.
 pub fn golden_of_partial() -> Check {
     let detail = "golden results exist only for complete captures";
     not_compared(NAME, NotCompared::PartialCapture, detail)

@@ -44,7 +44,6 @@ pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
     }
 }
 
-/// Returns a check that passed with a warning.
 pub(crate) fn warned(check: &str, detail: impl Into<String>) -> Check {
     Check {
         warning: true,
@@ -59,7 +58,6 @@ pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
     }
 }
 
-/// Returns a check without a comparison, with the reason.
 pub(crate) fn not_compared(check: &str, why: NotCompared, detail: impl Into<String>) -> Check {
     Check {
         not_compared: Some(why),

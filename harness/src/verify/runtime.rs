@@ -8,7 +8,6 @@ use superstep_build::run::Summary;
 
 const FAULTS: &str = "no-faults";
 
-/// Returns whether a kernel faulted.
 pub fn faulted(checks: &[Check]) -> bool {
     let mut faults = checks.iter().filter(|check| check.check == FAULTS);
     faults.any(Check::failed)
@@ -78,7 +77,6 @@ pub fn capture_complete(capture: &Capture) -> Check {
     }
 }
 
-/// Reports memory shared with another process.
 pub fn shared_memory(capture: &Capture) -> Option<Check> {
     let mut steps = capture.replay().map(|timed| timed.event);
     let is_shared = steps.any(|step| step == HostEvent::Gap(&Gap::SharedMemory));
@@ -92,7 +90,6 @@ pub fn shared_memory(capture: &Capture) -> Option<Check> {
     is_shared.then(|| warned("shared-memory", text))
 }
 
-/// Reports inline PTX that is not traced.
 pub fn opaque_assembly(capture: &Capture) -> Option<Check> {
     let pieces: u32 = capture.modules.iter().map(|m| m.opaque_assembly).sum();
     let text = format!(

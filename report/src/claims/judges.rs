@@ -33,7 +33,6 @@ fn each(six: &Six<'_>, show: impl Fn(&Program<'_>) -> String) -> String {
     each.join(", ")
 }
 
-/// The judges of statements C1 to C15.
 pub(super) const JUDGES: [Judge; 15] = [
     c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,
 ];

@@ -24,7 +24,6 @@ pub fn source_file(folder: &Path, benchmark: &str, file: &str) -> PathBuf {
     sources.join(inside.collect::<PathBuf>())
 }
 
-/// Bytes of one line.
 #[derive(Clone, Copy, Default)]
 struct Heat {
     /// Loaded here, and stored by another CTA or kernel in an earlier launch.

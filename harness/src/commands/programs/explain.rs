@@ -17,7 +17,6 @@ use crate::arguments::source::SourceArgs;
 use crate::arguments::{FetchArgs, PatternArgs, value};
 use crate::terminal::print;
 
-/// Version of the `--json` output.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Debug, clap::Args)]
