@@ -4,7 +4,6 @@
 mod counts;
 #[cfg(test)]
 mod counts_tests;
-mod expected;
 mod golden;
 mod in_situ;
 #[cfg(test)]
@@ -21,8 +20,9 @@ mod totals;
 use superstep_analysis::run_summary::{Check, NotCompared};
 
 pub use counts::{CountVariation, Order, kind_of};
-pub use expected::expected_counts;
-pub use golden::{Golden, compare_with_golden, golden_of_partial, in_short, require_golden};
+pub use golden::{
+    Golden, compare_with_golden, expected_counts, golden_of_partial, in_short, require_golden,
+};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
 pub use output::{
     OutputVariation, RunFiles, check_manifest, no_reference, outputs_equal, read_text,
