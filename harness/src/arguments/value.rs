@@ -115,11 +115,10 @@ fn number(text: &str, expected: &'static str, fits: fn(f64) -> bool) -> Result<f
 }
 
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    const EXPECTED: &str = "a number of seconds above 0";
-    let seconds = number(text, EXPECTED, |number| number > 0.0)?;
-    let time = Duration::try_from_secs_f64(seconds).ok();
+    let seconds = text.trim().parse().ok();
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.filter(|time| !time.is_zero())
-        .ok_or_else(|| invalid(EXPECTED, text))
+        .ok_or_else(|| invalid("a number of seconds above 0", text))
 }
 
 pub fn not_negative(text: &str) -> Result<f64, String> {

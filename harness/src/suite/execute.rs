@@ -9,7 +9,7 @@ use superstep_abi::{Config, variable};
 use superstep_analysis::run_summary::Reproducibility;
 
 use super::Execution;
-use super::options::default_memory_limit_bytes;
+use super::options::machine_bytes;
 use super::processes::{self, EarlyEnd, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
@@ -95,7 +95,7 @@ impl Case<'_> {
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
         let configured = self.execution.memory_limit_bytes.or(manifest);
-        configured.or_else(default_memory_limit_bytes)
+        configured.or_else(|| Some(machine_bytes()? / 10 * 9))
     }
 
     /// Runs `program` in `folder/<kind>/work`, which contains its inputs; its outputs are written next to that folder.

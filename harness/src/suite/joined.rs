@@ -106,9 +106,6 @@ impl<'a> Attempt<'a> {
 
     fn process_attempt(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
         Attempt {
-            suite: self.suite,
-            case: self.case,
-            executables: self.executables,
             record: BenchmarkSummary {
                 name: format!("{}/{}", self.record.name, process.process),
                 title: format!("{}, {}", self.record.title, process.process),
@@ -124,6 +121,7 @@ impl<'a> Attempt<'a> {
                 ..BenchmarkSummary::default()
             },
             device: None,
+            ..*self
         }
     }
 

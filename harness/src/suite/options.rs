@@ -255,10 +255,6 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
     }
 }
 
-pub fn default_memory_limit_bytes() -> Option<u64> {
-    Some(machine_bytes()? / 10 * 9)
-}
-
 /// Returns the memory limit of the analysis, by default a quarter of the machine's memory.
 pub fn memory_limit(configured: Option<ByteSize>, spill_into: &Path) -> MemoryLimit {
     let default = || machine_bytes().map_or(u64::MAX, |bytes| bytes / 4);
@@ -268,7 +264,7 @@ pub fn memory_limit(configured: Option<ByteSize>, spill_into: &Path) -> MemoryLi
     }
 }
 
-fn machine_bytes() -> Option<u64> {
+pub(super) fn machine_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let mut lines = text.lines();
     let total = lines.find_map(|line| line.strip_prefix("MemTotal:"))?;

@@ -234,7 +234,6 @@ fn c10(six: &Six<'_>) -> (bool, String) {
     (holds, numbers)
 }
 
-/// Returns the stride bins with a share of at least `min_share`.
 fn stride_bins(metrics: &Metrics, access: &str, min_share: f64) -> Vec<u64> {
     (metrics.strides.iter())
         .filter(|row| row.access == access && row.share >= min_share)
