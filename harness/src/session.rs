@@ -201,24 +201,6 @@ impl Session {
         suite: &'a Suite,
         choice: &ProgramChoice,
     ) -> Result<Fetched<'a>, Failure> {
-        self.fetch_with(suite, choice, true)
-    }
-
-    /// Like [`Self::fetch`], but without the inputs.
-    pub fn fetch_sources<'a>(
-        &self,
-        suite: &'a Suite,
-        choice: &ProgramChoice,
-    ) -> Result<Fetched<'a>, Failure> {
-        self.fetch_with(suite, choice, false)
-    }
-
-    fn fetch_with<'a>(
-        &self,
-        suite: &'a Suite,
-        choice: &ProgramChoice,
-        with_inputs: bool,
-    ) -> Result<Fetched<'a>, Failure> {
         let size = choice.size.as_ref().unwrap_or(&suite.default_size).clone();
         if let Some(bundle) = &self.bundle {
             let mut choice = choice.clone();
@@ -240,7 +222,10 @@ impl Session {
         let _step = self.reporter.step("fetching", None);
         let trees = benchmarks.par_iter().map(|benchmark| {
             let tree = fetch::sources(suite, benchmark, &self.fetch)?;
-            let inputs = benchmark.sizes.get(&size).filter(|_| with_inputs);
+            let inputs = benchmark
+                .sizes
+                .get(&size)
+                .filter(|_| !choice.without_inputs);
             for input in inputs.into_iter().flat_map(|size| &size.inputs) {
                 find_input(suite, input, &self.fetch)?;
             }

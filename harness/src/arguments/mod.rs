@@ -47,11 +47,12 @@ pub struct PatternArgs {
 }
 
 impl PatternArgs {
-    /// Returns a choice of the matching programs, in `size` or the suite's default size.
-    pub fn choice(&self, size: Option<String>) -> Result<ProgramChoice, Failure> {
+    /// Returns a choice of the matching programs in the suite's default size, without their inputs.
+    pub fn choice(&self) -> Result<ProgramChoice, Failure> {
         Ok(ProgramChoice {
-            size,
+            size: None,
             selection: Selection::new(&self.only, &self.exclude)?,
+            without_inputs: true,
         })
     }
 }
@@ -183,7 +184,11 @@ impl FetchArgs {
 
 impl SelectArgs {
     pub fn choice(&self) -> Result<ProgramChoice, Failure> {
-        self.patterns.choice(self.size.clone())
+        Ok(ProgramChoice {
+            size: self.size.clone(),
+            without_inputs: false,
+            ..self.patterns.choice()?
+        })
     }
 }
 

@@ -22,6 +22,8 @@ pub struct ProgramChoice {
     /// `None` means the suite's default.
     pub size: Option<String>,
     pub selection: Selection,
+    /// Whether the programs are built but not run.
+    pub without_inputs: bool,
 }
 
 /// Benchmarks that the backend does not support, each with the backend that does.
@@ -32,6 +34,7 @@ impl ProgramChoice {
         Ok(Self {
             size: Some(size),
             selection: Selection::new(&[name], &[])?,
+            without_inputs: false,
         })
     }
 

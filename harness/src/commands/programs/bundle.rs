@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
     // Missing inputs are omitted from the bundle with a warning.
-    let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
+    let fetched = session.fetch(&suite, &args.patterns.choice()?)?;
     let mut code = exit_code::OK;
     let mut programs = Vec::new();
     let built = build_programs(&session, &fetched, &probes)?;

@@ -163,7 +163,7 @@ fn explain_suite(
     color: ColorChoice,
 ) -> Result<i32, Failure> {
     let suite = session.suite(suite)?;
-    let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
+    let fetched = session.fetch(&suite, &args.patterns.choice()?)?;
     let builder = session.builder()?;
     let mut rows: Vec<(&str, Result<Summary, Failure>)> = Vec::new();
     for (benchmark, tree) in fetched.sources() {
