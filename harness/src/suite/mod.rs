@@ -90,10 +90,8 @@ impl<'a> SuiteRun<'a> {
                 size: self.progress.summary.size.clone(),
                 ..self.run_one(item)?
             };
-            stopped |= result
-                .failure
-                .as_ref()
-                .is_some_and(|failure| failure.kind == FailureKind::Interrupted);
+            let failure = result.failure.as_ref();
+            stopped |= failure.is_some_and(|it| it.kind == FailureKind::Interrupted);
             self.progress.push(result.clone())?;
             report_benchmark(&result, reporter);
         }

@@ -76,8 +76,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     print(|out| {
         if args.message_format == MessageFormat::Human {
-            for line in command_difference(runs) {
-                writeln!(out, "{line}")?;
+            if let Some(lines) = command_difference(runs) {
+                writeln!(out, "{lines}")?;
             }
             if let Some(why) = &incomparable {
                 writeln!(out, "no time ratios: {why}")?;
@@ -103,11 +103,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// Returns lines with the command of each run, or none if the commands are equal.
-fn command_difference(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
+/// Returns lines with the command of each run, or `None` if the commands are equal.
+fn command_difference(runs: [(&PathBuf, &RunSummary); 2]) -> Option<String> {
     let [(_, a), (_, b)] = runs;
     if a.command.get(1..) == b.command.get(1..) {
-        return Vec::new();
+        return None;
     }
     let line = |number: &str, (folder, run): (&PathBuf, &RunSummary)| {
         let words: Vec<String> = run.command.iter().skip(1).map(|word| quote(word)).collect();
@@ -118,11 +118,8 @@ fn command_difference(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
         )
     };
     let title = "the command lines differ; below, the first run's values come first:";
-    vec![
-        title.to_owned(),
-        line("first", runs[0]),
-        line("second", runs[1]),
-    ]
+    let (first, second) = (line("first", runs[0]), line("second", runs[1]));
+    Some(format!("{title}\n{first}\n{second}"))
 }
 
 /// Returns why the two runs' times are not comparable, or `None` if they are.
