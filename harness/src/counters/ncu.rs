@@ -69,10 +69,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, String> {
             ));
         }
         let (value, unit) = (&row[value], &row[unit]);
-        if ["K", "M", "G", "T"]
-            .iter()
-            .any(|larger| unit.starts_with(larger))
-        {
+        if unit.starts_with(['K', 'M', 'G', 'T']) {
             return fail(format!(
                 "counts in the unit {unit} are rounded; collect the counters with --print-units base"
             ));
@@ -96,11 +93,8 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, String> {
 
 fn log(text: &str) -> String {
     let lines = text.lines();
-    let logged = lines.filter(|line| {
-        ["==ERROR==", "==WARNING=="]
-            .iter()
-            .any(|prefix| line.starts_with(prefix))
-    });
+    let logged =
+        lines.filter(|line| line.starts_with("==ERROR==") || line.starts_with("==WARNING=="));
     logged.map(|line| format!("\n  {line}")).collect()
 }
 

@@ -9,8 +9,7 @@ use super::{human_bytes, human_count};
 
 /// Returns the notes about a benchmark, each with its label; warnings are last.
 pub fn notes(benchmark: &BenchmarkSummary) -> Vec<(&'static str, String)> {
-    let mut notes = Vec::new();
-    notes.extend(partial(benchmark, ""));
+    let mut notes = Vec::from_iter(partial(benchmark, ""));
     for process in &benchmark.processes {
         notes.extend(partial(process, &format!("{}: ", process.name)));
     }

@@ -44,6 +44,8 @@ impl<'a> Attempt<'a> {
         };
         let mut equal = self.counts_of_processes(runs, &scans);
         let needs_sums = equal.iter().any(|check| !check.ok) || !same_number(runs).ok;
+        let mut digest = LaunchDigest::default();
+        scans.iter().for_each(|scan| digest += scan.digest);
         let all = CaptureScan {
             sites: captures[0].sites(),
             launches: scans
@@ -51,10 +53,7 @@ impl<'a> Attempt<'a> {
                 .flat_map(|scan| scan.launches.clone())
                 .collect(),
             violations: Default::default(),
-            digest: scans.iter().fold(LaunchDigest::default(), |mut sum, scan| {
-                sum += scan.digest;
-                sum
-            }),
+            digest,
         };
         let summed = needs_sums.then(|| {
             let varying = CountVariation::new(Order::Processes);

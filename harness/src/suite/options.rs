@@ -208,15 +208,12 @@ impl Selection {
         let groups = groups.iter();
         let own = groups.filter(|(_, members)| members.iter().any(|member| member == name));
         let own: Vec<String> = own.map(|(group, _)| format!("@{group}")).collect();
-        let matches_any = |patterns: &[Pattern]| {
-            patterns
-                .iter()
-                .any(|pattern| match pattern.matches_groups() {
-                    true => own.iter().any(|group| pattern.matches(group)),
-                    false => pattern.matches(name),
-                })
+        let matches = |pattern: &Pattern| match pattern.matches_groups() {
+            true => own.iter().any(|group| pattern.matches(group)),
+            false => pattern.matches(name),
         };
-        (self.only.is_empty() || matches_any(&self.only)) && !matches_any(&self.exclude)
+        let is_selected = self.only.is_empty() || self.only.iter().any(matches);
+        is_selected && !self.exclude.iter().any(matches)
     }
 }
 

@@ -67,10 +67,8 @@ pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
             }
         }
     }
-    let mut hottest: Vec<_> = lines
-        .into_iter()
-        .filter(|(_, heat)| heat.max() > 0)
-        .collect();
+    lines.retain(|_, heat| heat.max() > 0);
+    let mut hottest: Vec<_> = lines.into_iter().collect();
     hottest.sort_by_key(|(_, heat)| std::cmp::Reverse(heat.max()));
     hottest.truncate(MAX_LINES);
     let max = hottest.first().map_or(1, |(_, heat)| heat.max());
