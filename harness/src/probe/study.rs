@@ -7,7 +7,7 @@ use superstep_report::figures::numbers::geometric_mean;
 use superstep_report::probes::{ProbedBenchmark, Program, Study, add_overheads, page, study};
 use superstep_report::{ReportError, figures};
 use superstep_table::{Format, Table};
-use superstep_trace::{Backend, ProbeResults, TraceError};
+use superstep_trace::{Backend, ProbeResults};
 
 use super::ProbeRun;
 use crate::capture;
@@ -21,15 +21,11 @@ const MAX_ROWS: usize = 40;
 pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<String, Failure> {
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
     let passed: Vec<&ProbedBenchmark> = passed.collect();
-    let open = |row: &&ProbedBenchmark| {
-        let results = ProbeResults::open(&folder.join(&row.name).join("results"))?;
-        Ok((row.name.clone(), results))
+    let open = |row: &&ProbedBenchmark| -> Result<_, Failure> {
+        let results = ProbeResults::open(&folder.join(&row.name).join("results"));
+        Ok((row.name.clone(), results.map_err(capture::failure)?))
     };
-    let results = passed
-        .iter()
-        .map(open)
-        .collect::<Result<Vec<_>, TraceError>>();
-    let results = results.map_err(capture::failure)?;
+    let results: Vec<_> = passed.iter().map(open).collect::<Result<_, _>>()?;
     let programs: Vec<Program<'_>> = (results.iter())
         .map(|(name, results)| Program { name, results })
         .collect();

@@ -31,21 +31,15 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
         let text = format!("{name}: the program {found}; exit code {expected} was expected");
         failed("exit-code", text)
     }];
-    if !checks.stdout_contains.is_empty() {
-        let text = read_text(&run.stdout);
-        let mut wanted = checks.stdout_contains.iter();
-        results.push(
-            match wanted.find(|wanted| !text.contains(wanted.as_str())) {
-                None => passed(
-                    "stdout-contains",
-                    format!("{name}: {} strings", checks.stdout_contains.len()),
-                ),
-                Some(wanted) => failed(
-                    "stdout-contains",
-                    format!("{name}: `{wanted}` is not in {}", run.stdout.display()),
-                ),
-            },
-        );
+    let wanted = &checks.stdout_contains;
+    if !wanted.is_empty() {
+        const CONTAINS: &str = "stdout-contains";
+        let (text, file) = (read_text(&run.stdout), run.stdout.display());
+        let missing = wanted.iter().find(|&wanted| !text.contains(wanted));
+        results.push(match missing {
+            None => passed(CONTAINS, format!("{name}: {} strings", wanted.len())),
+            Some(missing) => failed(CONTAINS, format!("{name}: `{missing}` is not in {file}")),
+        });
     }
     results
 }

@@ -156,20 +156,16 @@ pub struct Tally {
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     let injected = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
     let all = injected.count() as u64;
-    let count = |wanted| {
-        outcomes
-            .iter()
-            .filter(|&&outcome| outcome == wanted)
-            .count() as u64
-    };
-    Outcome::ALL
-        .into_iter()
-        .map(|outcome| Tally {
+    let tally = |outcome| {
+        let same = outcomes.iter().filter(|&&other| other == outcome);
+        let count = same.count() as u64;
+        Tally {
             outcome,
-            count: count(outcome),
-            share: wilson(count(outcome), all),
-        })
-        .collect()
+            count,
+            share: wilson(count, all),
+        }
+    };
+    Outcome::ALL.map(tally).into()
 }
 
 /// Formats a line per program with a column per effect. The mean weights all programs equally.
@@ -193,11 +189,9 @@ pub fn effect_table(programs: &[(String, Vec<Tally>)]) -> String {
         table.add_row([name.clone(), all.to_string()].into_iter().chain(cells));
     }
     if programs.len() > 1 {
-        let all = ["mean".to_owned(), String::new()];
-        table.add_row(
-            all.into_iter()
-                .chain(means.map(|mean| format!("{mean:.1} %"))),
-        );
+        let means = means.map(|mean| format!("{mean:.1} %"));
+        let all = ["mean".to_owned(), String::new()].into_iter();
+        table.add_row(all.chain(means));
     }
     table_lines(table, 1).join("\n")
 }
