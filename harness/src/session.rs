@@ -326,10 +326,8 @@ impl Session {
                 }
                 let what = format!("{}: build", benchmark.name);
                 let _step = self.reporter.step(what, None);
-                build(
-                    builder,
-                    &Program::from_benchmark(benchmark, &tree.directory),
-                )
+                let program = Program::from_benchmark(benchmark, &tree.directory);
+                build(builder, &program)
             });
             finished(benchmark, &executables);
             Prepared {

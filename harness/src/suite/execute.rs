@@ -130,6 +130,7 @@ impl Case<'_> {
         if units.all(|unit| unit.language != Language::Built) {
             environment.push((variable::NAME, (&self.benchmark.name).into()));
         }
+        let kill = capture.zip(self.execution.kill_after);
         let spec = RunSpec {
             program: program.to_owned(),
             name: self.benchmark.name.clone(),
@@ -141,12 +142,10 @@ impl Case<'_> {
             timeout: self.time_limit(),
             memory_limit_bytes: self.memory_limit_bytes(),
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
-            kill: capture
-                .zip(self.execution.kill_after)
-                .map(|(capture, after)| Kill {
-                    file: capture.to_owned(),
-                    after,
-                }),
+            kill: kill.map(|(capture, after)| Kill {
+                file: capture.to_owned(),
+                after,
+            }),
         };
         let outcome =
             run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;

@@ -202,15 +202,9 @@ impl Attempt<'_> {
         };
         recorded.check_end(self.case)?;
         let checks = self.case.output_checks();
-        let mut results = vec![verify::outputs_equal(
-            &native.files,
-            &recorded.files,
-            &checks,
-        )];
-        results.extend(verify::check_runtime(
-            recorded.files.name,
-            &recorded.summary,
-        ));
+        let equal = verify::outputs_equal(&native.files, &recorded.files, &checks);
+        let mut results = verify::check_runtime(recorded.files.name, &recorded.summary);
+        results.insert(0, equal);
         let trace = capture::open(&capture_folder)?;
         results.push(verify::capture_complete(&trace));
         let _step = self.step("comparison with the trace", Some(&trace));

@@ -29,10 +29,8 @@ pub fn check_sums(capture: &Capture) -> [Check; 2] {
     let launches: Vec<LaunchRecord> = capture.launches().collect();
     let wrong = launches.iter().find_map(|record| {
         let why = contradiction(record, &launches)?;
-        Some(format!(
-            "{}: {why}",
-            launch_name(capture.sites(), record.launch)
-        ))
+        let name = launch_name(capture.sites(), record.launch);
+        Some(format!("{name}: {why}"))
     });
     let consistent = match wrong {
         Some(why) => failed(CONSISTENT, why),
