@@ -53,10 +53,8 @@ pub fn note_lines(summary: &RunSummary) -> Vec<String> {
 
 /// Describes a partial capture. If there are multiple processes, each has its own estimates.
 fn partial(benchmark: &BenchmarkSummary, name: &str) -> Option<String> {
-    let selection = benchmark
-        .selection
-        .as_ref()
-        .filter(|_| benchmark.processes.is_empty())?;
+    let selection = benchmark.selection.as_ref();
+    let selection = selection.filter(|_| benchmark.processes.is_empty())?;
     let mut lines = vec![format!(
         "{name}{}; counts, bytes and communication cover only this part, without reads of bytes that other launches or CTAs \
          stored",

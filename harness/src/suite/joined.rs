@@ -46,12 +46,10 @@ impl<'a> Attempt<'a> {
         let needs_sums = equal.iter().any(|check| !check.ok) || !same_number(runs).ok;
         let mut digest = LaunchDigest::default();
         scans.iter().for_each(|scan| digest += scan.digest);
+        let launches = scans.iter().flat_map(|scan| scan.launches.clone());
         let all = CaptureScan {
             sites: captures[0].sites(),
-            launches: scans
-                .iter()
-                .flat_map(|scan| scan.launches.clone())
-                .collect(),
+            launches: launches.collect(),
             violations: Default::default(),
             digest,
         };

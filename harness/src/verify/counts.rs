@@ -120,10 +120,8 @@ impl CountVariation {
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
-            let names = self
-                .kernels
-                .iter()
-                .map(|name| scan.sites.display_name(name));
+            let kernels = self.kernels.iter();
+            let names = kernels.map(|name| scan.sites.display_name(name));
             let launches = self.launches.then_some("the launches");
             let what: Vec<&str> = launches.into_iter().chain(names).collect();
             let what = what.join(", ");

@@ -77,14 +77,13 @@ impl Golden {
                 running_digests.insert(launches, digest.to_string());
             }
         }
+        let inputs = inputs.iter();
+        let inputs = inputs.map(|input| (input.name.clone(), input.sha256.clone()));
         Self {
             schema_version: SCHEMA_VERSION,
             llvm: build.0.to_owned(),
             gpu_arch: build.1,
-            inputs: inputs
-                .iter()
-                .map(|input| (input.name.clone(), input.sha256.clone()))
-                .collect(),
+            inputs: inputs.collect(),
             same,
             digest: deterministic.then(|| scan.digest.to_string()),
             launches: totals.launches,

@@ -100,9 +100,8 @@ impl Outcome {
         if run.files.end != End::Exited(checks.exit_code) {
             return Outcome::FailureSymptom;
         }
-        let check_failed = check_manifest(&run.files, checks)
-            .iter()
-            .any(|check| !check.ok);
+        let manifest = check_manifest(&run.files, checks);
+        let check_failed = manifest.iter().any(|check| !check.ok);
         let messages = |run: &Run| without_numbers(&run.stderr_text());
         if failed || check_failed || messages(run) != messages(reference) {
             return Outcome::FailureSymptom;
