@@ -21,7 +21,7 @@ use crate::published::{Beside, of_run};
 use maud::{Markup, html};
 use rayon::prelude::*;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary};
@@ -29,8 +29,8 @@ use superstep_analysis::tables;
 use superstep_table::{FileError, Table};
 
 /// Redraws a run from its summary and the tables in `folder`: figures, tables of claims and published values, and
-/// `index.html`. Returns the path of the page.
-pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
+/// `index.html`.
+pub fn redraw(folder: &Path, run: &RunSummary) -> Result<()> {
     let run = &run.by_process();
     let measured = measured(folder, run)?;
     let rows = of_run(run, &measured);
@@ -59,7 +59,7 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let path = folder.join("index.html");
     let page = page(run, &measured, folder)?;
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
-    Ok(path)
+    Ok(())
 }
 
 /// Renders the page of a run, with source lines from the files in its folder.
