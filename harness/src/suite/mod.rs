@@ -120,15 +120,15 @@ impl<'a> SuiteRun<'a> {
         if interrupt::requested() {
             let why = "the run was interrupted before this benchmark";
             let interrupted = Failure::new(FailureKind::Interrupted, why);
-            return Ok(skipped(benchmark, interrupted));
+            return Ok(not_run(benchmark, Status::Skipped, interrupted));
         }
         let executables = match &item.executables {
             Ok(executables) => executables,
-            Err(failure) => return Ok(failed(benchmark, failure.clone())),
+            Err(failure) => return Ok(not_run(benchmark, Status::Failed, failure.clone())),
         };
         let case = match self.fetched.case(item, &self.options.execution) {
             Ok(case) => case,
-            Err(failure) => return Ok(skipped(benchmark, failure)),
+            Err(failure) => return Ok(not_run(benchmark, Status::Skipped, failure)),
         };
         let (running, in_situ) = (&self.options.running, self.session.verify_in_situ);
         let fingerprint = progress::fingerprint(&case, running, in_situ, executables)?;
@@ -212,21 +212,15 @@ fn report_benchmark(result: &BenchmarkSummary, reporter: &Reporter) {
     }
 }
 
-fn failed(benchmark: &Benchmark, failure: Failure) -> BenchmarkSummary {
+/// Returns the result of a benchmark that did not run.
+fn not_run(benchmark: &Benchmark, status: Status, failure: Failure) -> BenchmarkSummary {
     BenchmarkSummary {
         name: benchmark.name.clone(),
         title: benchmark.title.clone(),
-        status: Status::Failed,
+        status,
         failure: Some(failure),
         deterministic: benchmark.deterministic == Determinism::Deterministic,
         ..BenchmarkSummary::default()
-    }
-}
-
-fn skipped(benchmark: &Benchmark, reason: Failure) -> BenchmarkSummary {
-    BenchmarkSummary {
-        status: Status::Skipped,
-        ..failed(benchmark, reason)
     }
 }
 

@@ -81,13 +81,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     needs_accesses(&capture, "accesses to list").map_err(failure)?;
     let mut problem = None;
     terminal::print(|out| {
-        if !args.json {
-            problem = list(out, &capture, args)?;
-            return Ok(());
-        }
-        write!(out, "[")?;
+        let (start, end) = if args.json { ("[", "\n]\n") } else { ("", "") };
+        write!(out, "{start}")?;
         problem = list(out, &capture, args)?;
-        writeln!(out, "\n]")
+        write!(out, "{end}")
     })?;
     match problem {
         Some(error) => Err(failure(error)),
