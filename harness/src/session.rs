@@ -72,7 +72,7 @@ pub struct Session {
     pub verify_in_situ: bool,
     pub bundle: Option<Bundle>,
     /// Located on first use.
-    tools: OnceLock<(Toolchain, Builder)>,
+    builder: OnceLock<Builder>,
 }
 
 impl Session {
@@ -84,7 +84,7 @@ impl Session {
             build,
             verify_in_situ: false,
             bundle: None,
-            tools: OnceLock::new(),
+            builder: OnceLock::new(),
         }
     }
 
@@ -134,28 +134,20 @@ impl Session {
         }
     }
 
-    pub fn toolchain(&self) -> Result<&Toolchain, Failure> {
-        Ok(&self.tools()?.0)
-    }
-
     pub fn builder(&self) -> Result<&Builder, Failure> {
-        Ok(&self.tools()?.1)
-    }
-
-    fn tools(&self) -> Result<&(Toolchain, Builder), Failure> {
-        if let Some(tools) = self.tools.get() {
-            return Ok(tools);
+        if let Some(builder) = self.builder.get() {
+            return Ok(builder);
         }
         let mut progress = |step: &str| self.reporter.note(step);
         let toolchain = match Toolchain::locate_or_fetch(&mut progress) {
             Ok(toolchain) => toolchain,
             Err(error) => bail!(Tool, "{error}"),
         };
-        let builder = self.new_builder(&toolchain, self.build.clone())?;
-        Ok(self.tools.get_or_init(|| (toolchain, builder)))
+        let builder = self.new_builder(toolchain, self.build.clone())?;
+        Ok(self.builder.get_or_init(|| builder))
     }
 
-    fn new_builder(&self, toolchain: &Toolchain, build: BuildOptions) -> Result<Builder, Failure> {
+    fn new_builder(&self, toolchain: Toolchain, build: BuildOptions) -> Result<Builder, Failure> {
         let reporter = self.reporter.clone();
         let observer = move |event: BuildEvent<'_>| {
             let cached = if event.cached { " (cached)" } else { "" };
@@ -168,7 +160,7 @@ impl Session {
             reporter.message("build-step", fields);
         };
         Ok(Builder::new(
-            toolchain.clone(),
+            toolchain,
             self.installation.clone(),
             build,
             self.fetch.cache_dir.join("build"),
@@ -184,10 +176,11 @@ impl Session {
         Ok(())
     }
 
-    /// Prunes the cache to `limits`; a failure only prints a warning.
-    pub fn prune(&self, limits: PruneLimits) {
-        let pruned = self.tools.get().map(|(_, builder)| builder.prune(limits));
-        if let Some(Err(error)) = pruned {
+    /// Prunes the cache; a failure only prints a warning.
+    pub fn prune(&self) {
+        if let Some(builder) = self.builder.get()
+            && let Err(error) = builder.prune(PruneLimits::default())
+        {
             self.reporter.line(&format!("warning: {error}"));
         }
     }
@@ -195,7 +188,7 @@ impl Session {
     pub fn identity(&self) -> Result<BuildIdentity, Failure> {
         let llvm = match &self.bundle {
             Some(bundle) => bundle.info.llvm.clone(),
-            None => self.toolchain()?.llvm.version.to_string(),
+            None => self.builder()?.toolchain.llvm.version.to_string(),
         };
         let gpu_arch = self.build.gpu_archs.iter().copied().min().unwrap_or(0);
         Ok(BuildIdentity { llvm, gpu_arch })
@@ -207,24 +200,6 @@ impl Session {
         &self,
         suite: &'a Suite,
         choice: &ProgramChoice,
-    ) -> Result<Fetched<'a>, Failure> {
-        self.fetch_with(suite, choice, true)
-    }
-
-    /// Like [`Self::fetch`], but without the inputs.
-    pub fn fetch_sources<'a>(
-        &self,
-        suite: &'a Suite,
-        choice: &ProgramChoice,
-    ) -> Result<Fetched<'a>, Failure> {
-        self.fetch_with(suite, choice, false)
-    }
-
-    fn fetch_with<'a>(
-        &self,
-        suite: &'a Suite,
-        choice: &ProgramChoice,
-        with_inputs: bool,
     ) -> Result<Fetched<'a>, Failure> {
         let size = choice.size.as_ref().unwrap_or(&suite.default_size).clone();
         if let Some(bundle) = &self.bundle {
@@ -247,7 +222,10 @@ impl Session {
         let _step = self.reporter.step("fetching", None);
         let trees = benchmarks.par_iter().map(|benchmark| {
             let tree = fetch::sources(suite, benchmark, &self.fetch)?;
-            let inputs = benchmark.sizes.get(&size).filter(|_| with_inputs);
+            let inputs = benchmark
+                .sizes
+                .get(&size)
+                .filter(|_| !choice.without_inputs);
             for input in inputs.into_iter().flat_map(|size| &size.inputs) {
                 find_input(suite, input, &self.fetch)?;
             }
@@ -296,7 +274,8 @@ impl Session {
                         reference: false,
                         ..self.build.clone()
                     };
-                    let builder = self.new_builder(self.toolchain()?, build)?;
+                    let toolchain = self.builder()?.toolchain.clone();
+                    let builder = self.new_builder(toolchain, build)?;
                     Some(builder.build(program)?.traced)
                 }
             };
@@ -347,10 +326,8 @@ impl Session {
                 }
                 let what = format!("{}: build", benchmark.name);
                 let _step = self.reporter.step(what, None);
-                build(
-                    builder,
-                    &Program::from_benchmark(benchmark, &tree.directory),
-                )
+                let program = Program::from_benchmark(benchmark, &tree.directory);
+                build(builder, &program)
             });
             finished(benchmark, &executables);
             Prepared {
@@ -365,7 +342,8 @@ impl Session {
 
     pub fn commands(&self, fetched: &Fetched<'_>) -> Result<Vec<String>, Failure> {
         self.check_tools()?;
-        let builder = (self.new_builder(self.toolchain()?, self.build.clone())?).dry();
+        let toolchain = self.builder()?.toolchain.clone();
+        let builder = (self.new_builder(toolchain, self.build.clone())?).dry();
         for (benchmark, tree) in fetched.sources() {
             builder.build(&Program::from_benchmark(benchmark, &tree?.directory))?;
         }

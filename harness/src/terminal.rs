@@ -22,7 +22,6 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     }
 }
 
-/// Prints a document for `--json`.
 pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     print(|out| {
         serde_json::to_writer_pretty(&mut *out, document)?;

@@ -4,7 +4,6 @@ use superstep_analysis::AnalysisError;
 use superstep_table::FileError;
 use superstep_trace::TraceError;
 
-/// An error in turning tables into documents.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error(transparent)]

@@ -144,7 +144,6 @@ pub(crate) fn link(id: &str, text: &str) -> Markup {
     html! { a href={ "#" (id) } { (text) } }
 }
 
-/// Renders a table of contents.
 pub(crate) fn contents(entries: impl IntoIterator<Item = impl Render>) -> Markup {
     html! {
         nav aria-label="Contents" {

@@ -280,6 +280,8 @@ pub struct KernelSummary {
     pub bytes: ByteCounts,
 }
 
+add_assign!(KernelSummary: launches, ctas, loads, stores, atomics, bytes);
+
 /// Wall-clock durations in seconds; `null` if not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -86,7 +86,7 @@ pub(crate) struct CompiledModules<'a> {
 }
 
 pub struct Builder {
-    pub(crate) toolchain: Toolchain,
+    pub toolchain: Toolchain,
     pub(crate) instrumenter: Tool,
     pub(crate) installation: Installation,
     pub(crate) options: BuildOptions,

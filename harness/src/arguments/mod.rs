@@ -47,11 +47,12 @@ pub struct PatternArgs {
 }
 
 impl PatternArgs {
-    /// Returns a choice of the matching programs, in `size` or the suite's default size.
-    pub fn choice(&self, size: Option<String>) -> Result<ProgramChoice, Failure> {
+    /// Returns a choice of the matching programs in the suite's default size, without their inputs.
+    pub fn choice(&self) -> Result<ProgramChoice, Failure> {
         Ok(ProgramChoice {
-            size,
+            size: None,
             selection: Selection::new(&self.only, &self.exclude)?,
+            without_inputs: true,
         })
     }
 }
@@ -141,20 +142,14 @@ pub struct InSituArgs {
 }
 
 impl InSituArgs {
-    pub fn protocol(self, other: Protocol) -> Protocol {
-        match self.in_situ {
-            true => Protocol::InSitu,
-            false => other,
-        }
-    }
-
     /// Configures `session`. Fails for a bundle whose programs can only record accesses.
     pub fn apply(self, session: &mut Session) -> Result<(), Failure> {
         if !self.in_situ {
             return Ok(());
         }
         let built = session.build.protocol;
-        if built != Protocol::InSitu && session.backend() == Backend::Cuda {
+        let is_fixed = session.bundle.is_some() && session.backend() == Backend::Cuda;
+        if is_fixed && built != Protocol::InSitu {
             bail!(
                 Usage,
                 "failed to run the bundle in situ: its programs were built for --protocol {built}; build it again with --in-situ"
@@ -189,17 +184,17 @@ impl FetchArgs {
 
 impl SelectArgs {
     pub fn choice(&self) -> Result<ProgramChoice, Failure> {
-        self.patterns.choice(self.size.clone())
+        Ok(ProgramChoice {
+            size: self.size.clone(),
+            without_inputs: false,
+            ..self.patterns.choice()?
+        })
     }
 }
 
 impl BuildArgs {
-    pub fn options(&self, protocol: Protocol) -> BuildOptions {
-        self.options_on(self.backend.0, protocol)
-    }
-
     /// Returns the build options for `backend`; `None` means CUDA if there is a GPU, else the CPU.
-    pub fn options_on(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
+    pub fn options(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
         let (backend, gpu_archs) = choose_target(backend, &self.gpu_arch);
         BuildOptions {
             gpu_archs,
@@ -223,8 +218,8 @@ pub fn session(
     let mut session = match bundle {
         Some(folder) => Session::from_bundle(Bundle::open(folder)?, fetch, format),
         None => {
-            let protocol = in_situ.protocol(execute.protocol);
-            Session::new(build.options(protocol), fetch, format)
+            let options = build.options(build.backend.0, execute.protocol);
+            Session::new(options, fetch, format)
         }
     };
     in_situ.apply(&mut session)?;
@@ -239,7 +234,6 @@ pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
 }
 
 impl ExecuteArgs {
-    /// Returns whether results are printed as text.
     pub fn prints_text(&self) -> bool {
         !self.json && self.message_format == MessageFormat::Human
     }

@@ -55,27 +55,21 @@ impl ProgramArgs {
                 choice: self.select.choice()?,
             });
         }
-        one_program(program, &self.source, self.select.size.clone())
+        one_program(Some(program), &self.source, self.select.size.clone())
     }
 }
 
+/// Returns the given program or, without one, that of a command after `--` that starts executables.
 pub fn one_program(
-    program: &Path,
+    program: Option<&Path>,
     source: &SourceArgs,
     size: Option<String>,
 ) -> Result<ChosenPrograms, Failure> {
-    match is_manifest(program) {
-        true => from_manifest(program, source, size),
-        false => with_default_size(source.suite(program)?),
-    }
-}
-
-/// Returns the program for a command given after `--` that starts executables.
-pub fn command(source: &SourceArgs) -> Result<ChosenPrograms, Failure> {
-    with_default_size(source.suite_of_command()?)
-}
-
-fn with_default_size(suite: Suite) -> Result<ChosenPrograms, Failure> {
+    let suite = match program {
+        Some(program) if is_manifest(program) => return from_manifest(program, source, size),
+        Some(program) => source.suite(program)?,
+        None => source.suite_of_command()?,
+    };
     let choice = ProgramChoice::one(suite.name.clone(), suite.default_size.clone())?;
     Ok(ChosenPrograms { suite, choice })
 }

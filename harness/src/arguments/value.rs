@@ -7,20 +7,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use superstep_analysis::communication::Matching;
 use superstep_trace::Backend;
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected {expected}, found `{found}`")]
-pub struct InvalidValue {
-    pub expected: &'static str,
-    pub found: String,
-}
-
-impl InvalidValue {
-    pub fn new(expected: &'static str, found: &str) -> Self {
-        Self {
-            expected,
-            found: found.to_owned(),
-        }
-    }
+/// Returns the message about an invalid value, which clap prefixes with the name of the option.
+pub fn invalid(expected: &str, found: &str) -> String {
+    format!("expected {expected}, found `{found}`")
 }
 
 /// Name, description and value.
@@ -84,10 +73,10 @@ pub struct ByteSize {
 }
 
 impl FromStr for ByteSize {
-    type Err = InvalidValue;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let invalid = || InvalidValue::new("a size like 2GB, 512MiB or 4096", text);
+    fn from_str(text: &str) -> Result<Self, String> {
+        let invalid = || invalid("a size like 2GB, 512MiB or 4096", text);
         let at = text.find(|c: char| !c.is_ascii_digit() && c != '.');
         let (number, unit) = text.split_at(at.unwrap_or(text.len()));
         let number: f64 = number.parse().map_err(|_| invalid())?;
@@ -112,33 +101,31 @@ impl FromStr for ByteSize {
     }
 }
 
-pub fn gpu_arch(text: &str) -> Result<u32, InvalidValue> {
+pub fn gpu_arch(text: &str) -> Result<u32, String> {
     let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
     let arch = digits.parse().ok().filter(|arch| (50..1000).contains(arch));
-    arch.ok_or_else(|| InvalidValue::new("a GPU architecture, such as sm_90 or 90", text))
+    arch.ok_or_else(|| invalid("a GPU architecture, such as sm_90 or 90", text))
 }
 
-fn number(text: &str, expected: &'static str, fits: fn(f64) -> bool) -> Result<f64, InvalidValue> {
+fn number(text: &str, expected: &'static str, fits: fn(f64) -> bool) -> Result<f64, String> {
     let number = text.trim().parse().ok();
     number
         .filter(|number: &f64| number.is_finite() && fits(*number))
-        .ok_or_else(|| InvalidValue::new(expected, text))
+        .ok_or_else(|| invalid(expected, text))
 }
 
-pub fn seconds(text: &str) -> Result<Duration, InvalidValue> {
-    const EXPECTED: &str = "a number of seconds above 0";
-    let seconds = number(text, EXPECTED, |number| number > 0.0)?;
-    let time = Duration::try_from_secs_f64(seconds).ok();
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.trim().parse().ok();
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.filter(|time| !time.is_zero())
-        .ok_or_else(|| InvalidValue::new(EXPECTED, text))
+        .ok_or_else(|| invalid("a number of seconds above 0", text))
 }
 
-pub fn not_negative(text: &str) -> Result<f64, InvalidValue> {
+pub fn not_negative(text: &str) -> Result<f64, String> {
     number(text, "a number of at least 0", |number| number >= 0.0)
 }
 
-/// A bandwidth in GB/s.
-pub fn bandwidth(text: &str) -> Result<f64, InvalidValue> {
+pub fn bandwidth(text: &str) -> Result<f64, String> {
     let expected = "a number of GB/s above 0, such as 64 or 25.6";
     number(text, expected, |number| number > 0.0)
 }

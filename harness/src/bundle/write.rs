@@ -23,8 +23,7 @@ use crate::suite::{golden_file, golden_folder};
 pub struct Programs {
     /// Start scripts, by name in the bundle.
     pub files: BTreeMap<String, PathBuf>,
-    pub recipe: Option<PathBuf>,
-    pub no_reference: Option<String>,
+    pub reference: Reference,
 }
 
 pub fn traced_programs(executables: Executables) -> Programs {
@@ -33,21 +32,14 @@ pub fn traced_programs(executables: Executables) -> Programs {
         ("traced".to_owned(), executables.traced),
         ("counted".to_owned(), executables.counted),
     ]);
-    if let Some(recording) = executables.recording {
-        files.insert("recording".to_owned(), recording);
+    let recording = executables.recording;
+    files.extend(recording.map(|path| ("recording".to_owned(), path)));
+    if let Reference::Recipe { native, .. } = &executables.reference {
+        files.insert("unfused".to_owned(), native.clone());
     }
-    let (recipe, no_reference) = match executables.reference {
-        Reference::NotBuilt => (None, None),
-        Reference::Refused(why) => (None, Some(why)),
-        Reference::Recipe { recipe, native } => {
-            files.insert("unfused".to_owned(), native);
-            (Some(recipe), None)
-        }
-    };
     Programs {
         files,
-        recipe,
-        no_reference,
+        reference: executables.reference,
     }
 }
 
@@ -99,7 +91,7 @@ fn executables(folder: &Path, parts: &Parts<'_>, item: &BundledProgram<'_>) -> R
         let executable = &names[at.unwrap_or(0)];
         builder.place(start, executable, &place, name, "../../lib")?;
     }
-    if let Some(recipe) = &item.executables.recipe {
+    if let Reference::Recipe { recipe, .. } = &item.executables.reference {
         copy(recipe, &place.join(RECIPE), None)?;
     }
     Ok(())
@@ -175,10 +167,8 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
         let units = item.program.units.iter();
         let built = units.filter(|unit| unit.language == Language::Built);
         // The units after an executable are libraries that it opens.
-        for opened in built
-            .skip(1)
-            .map(|unit| item.program.folder.join(&unit.file))
-        {
+        for unit in built.skip(1) {
+            let opened = item.program.folder.join(&unit.file);
             let name = opened.file_name().unwrap_or_default().to_string_lossy();
             take(&name, &opened)?;
             files.push(opened);
@@ -217,7 +207,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
 
 /// Copies Superstep itself and the runtime libraries, stripped where `strip` is available.
 fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
-    let llvm = &parts.session.toolchain()?.llvm;
+    let llvm = &parts.session.builder()?.toolchain.llvm;
     let strip = llvm.prefix.join("bin/llvm-strip");
     let strip = Some(strip.as_path()).filter(|path| path.is_file());
     let executable = std::env::current_exe()
@@ -268,7 +258,10 @@ fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         protocol: options.protocol,
         benchmarks: programs.clone().map(names).collect(),
         no_reference: (programs.clone())
-            .filter_map(|item| Some((names(item), item.executables.no_reference.clone()?)))
+            .filter_map(|item| match &item.executables.reference {
+                Reference::Refused(why) => Some((names(item), why.clone())),
+                Reference::NotBuilt | Reference::Recipe { .. } => None,
+            })
             .collect(),
         sources: programs
             .map(|item| (names(item), item.sources.clone()))

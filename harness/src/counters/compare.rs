@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 use superstep_trace::{Capture, LaunchId, SiteId, StreamId, TraceError};
 
+use super::CLASSES;
 use super::ncu::Profiled;
-use super::{CLASSES, Class};
 use crate::verify::kind_of;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -24,7 +24,8 @@ pub struct LaunchComparison {
     pub stream: StreamId,
     pub launch: LaunchId,
     pub kernel: String,
-    pub classes: Vec<(Class, ClassCounts)>,
+    /// Counts by the name of the class.
+    pub classes: Vec<(&'static str, ClassCounts)>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -66,8 +67,8 @@ impl Comparison {
     }
 
     /// Returns the sums by kernel and class, ordered by first launch, with the number of launches that differ.
-    pub fn by_kernel(&self) -> Vec<(String, Class, ClassCounts, u64)> {
-        let mut sums: Vec<(String, Class, ClassCounts, u64)> = Vec::new();
+    pub fn by_kernel(&self) -> Vec<(String, &'static str, ClassCounts, u64)> {
+        let mut sums: Vec<(String, &'static str, ClassCounts, u64)> = Vec::new();
         for launch in &self.launches {
             for (class, counts) in &launch.classes {
                 let mut known = sums.iter_mut();
@@ -110,11 +111,11 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
         }
         let mut classes = CLASSES.map(|class| {
             let counts = ClassCounts {
-                requests: sum(counted, class.requests()),
-                executed: sum(counted, class.executed()),
+                requests: sum(counted, class.requests),
+                executed: sum(counted, class.executed),
                 ..ClassCounts::default()
             };
-            (class, counts)
+            (class.name, counts)
         });
         let keys = (number, SiteId(0))..=(number, SiteId(u32::MAX));
         for (&(_, site), (all, wide)) in groups.range(keys) {

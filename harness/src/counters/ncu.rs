@@ -2,20 +2,12 @@
 
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CountersError {
-    #[error("failed to find counters: {0}")]
-    NoTable(String),
-    #[error("failed to read line {line} of the counters: {reason}")]
-    Line { line: usize, reason: String },
-}
-
-fn no_table(text: &str) -> CountersError {
-    CountersError::NoTable(format!(
-        "no line begins with \"ID\"{}; collect them with ncu --csv as a user who may read the GPU's counters (root, or with \
-         the driver's NVreg_RestrictProfilingToAdminUsers=0)",
+fn no_table(text: &str) -> String {
+    format!(
+        "failed to find counters: no line begins with \"ID\"{}; collect them with ncu --csv as a user who may read the GPU's \
+         counters (root, or with the driver's NVreg_RestrictProfilingToAdminUsers=0)",
         log(text)
-    ))
+    )
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +18,7 @@ pub struct Profiled {
     pub metrics: BTreeMap<String, Option<u64>>,
 }
 
-pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
+pub fn read_csv(text: &str) -> Result<Vec<Profiled>, String> {
     let mut lines = text.lines().enumerate();
     let Some((_, header)) = lines.find(|(_, line)| line.starts_with("\"ID\",")) else {
         return Err(no_table(text));
@@ -35,9 +27,9 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     let column = |name: &str| {
         let found = header.iter().position(|field| field == name);
         found.ok_or_else(|| {
-            CountersError::NoTable(format!(
-                "the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
-            ))
+            format!(
+                "failed to find counters: the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
+            )
         })
     };
     let (id, kernel) = (column("ID")?, column("Kernel Name")?);
@@ -45,8 +37,12 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     let unit = column("Metric Unit")?;
     let mut launches: BTreeMap<u64, Profiled> = BTreeMap::new();
     for (index, text) in lines {
-        let line = index + 1;
-        let fail = |reason| Err(CountersError::Line { line, reason });
+        let fail = |reason: String| {
+            let line = index + 1;
+            Err(format!(
+                "failed to read line {line} of the counters: {reason}"
+            ))
+        };
         if !text.starts_with('"') {
             continue;
         }
@@ -73,10 +69,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
             ));
         }
         let (value, unit) = (&row[value], &row[unit]);
-        if ["K", "M", "G", "T"]
-            .iter()
-            .any(|larger| unit.starts_with(larger))
-        {
+        if unit.starts_with(['K', 'M', 'G', 'T']) {
             return fail(format!(
                 "counts in the unit {unit} are rounded; collect the counters with --print-units base"
             ));
@@ -100,11 +93,8 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
 
 fn log(text: &str) -> String {
     let lines = text.lines();
-    let logged = lines.filter(|line| {
-        ["==ERROR==", "==WARNING=="]
-            .iter()
-            .any(|prefix| line.starts_with(prefix))
-    });
+    let logged =
+        lines.filter(|line| line.starts_with("==ERROR==") || line.starts_with("==WARNING=="));
     logged.map(|line| format!("\n  {line}")).collect()
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use superstep_abi::KeepThreads;
 use superstep_export::tables::Format;
+use superstep_report::probes::ProbedBenchmark;
 use superstep_trace::{ProbeResults, ProbeWriter};
 
 use crate::capture;
@@ -31,22 +32,6 @@ pub struct ProbeRun {
     pub started: String,
     pub command: Vec<String>,
     pub benchmarks: Vec<ProbedBenchmark>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ProbedBenchmark {
-    pub name: String,
-    pub failure: Option<Failure>,
-    pub launches: u64,
-    /// Launches with probe results; `None` if unknown.
-    #[serde(default)]
-    pub probed_launches: Option<u64>,
-    /// Wall time of the program in seconds, without the probe.
-    pub native_s: f64,
-    pub probed_s: f64,
-    /// Time of all kernels in milliseconds, without the probe.
-    pub native_kernel_ms: f64,
-    pub probed_kernel_ms: f64,
 }
 
 #[derive(Debug, Clone)]
@@ -178,18 +163,14 @@ fn run_benchmark(
         let empty = ProbeWriter::create(&results).and_then(|mut empty| empty.modules(&[]));
         empty.map_err(capture::failure)?;
     }
-    record.probed_launches = Some(write_tables(&results, &folder.join("tables"))?);
-    Ok(summary.device.name.clone())
-}
-
-/// Writes the tables of `results` into `folder`, and returns the number of launches.
-pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
-    let results = ProbeResults::open(results).map_err(capture::failure)?;
-    fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
+    let results = ProbeResults::open(&results).map_err(capture::failure)?;
+    let tables = folder.join("tables");
+    fs::create_dir_all(&tables).map_err(Failure::io("create", &tables))?;
     for format in Format::ALL {
-        superstep_export::probe::write(&results, format, folder).map_err(capture::failure)?;
+        superstep_export::probe::write(&results, format, &tables).map_err(capture::failure)?;
     }
-    Ok(results.launches.len() as u64)
+    record.probed_launches = Some(results.launches.len() as u64);
+    Ok(summary.device.name.clone())
 }
 
 fn summary(run: &Run) -> Result<&superstep_build::run::Summary, Failure> {

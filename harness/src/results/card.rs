@@ -31,10 +31,8 @@ pub fn card(
         rows.push(("accesses", text));
     }
     if let Some(it) = program.communication {
-        let (bytes, share) = (
-            it.communicated_in_words(human_bytes),
-            it.share_in_words(percent),
-        );
+        let bytes = it.communicated_in_words(human_bytes);
+        let share = it.share_in_words(percent);
         let mut text = format!("{bytes}, {share} of the stored bytes");
         if let Some(within) = &program.within_launch {
             let (bound, bytes) = (at_least(program.in_situ), human_bytes(within.loaded_bytes));

@@ -23,13 +23,10 @@ pub struct RunFolder {
 impl RunFolder {
     /// Creates `<out>/<suite>/<UTC time>-<id>/`.
     pub fn create(out: &Path, suite: &str) -> Result<Self, Failure> {
-        let parent = out.join(suite);
-        let text = parent.display().to_string();
-        let fail = |error: io::Error| {
-            Failure::internal(format_args!("create a result folder in {text}"), error)
-        };
-        fs::create_dir_all(&parent).map_err(fail)?;
-        let parent = parent.canonicalize().map_err(fail)?;
+        const CREATE: &str = "create a result folder in";
+        let place = out.join(suite);
+        fs::create_dir_all(&place).map_err(Failure::io(CREATE, &place))?;
+        let parent = (place.canonicalize()).map_err(Failure::io(CREATE, &place))?;
         let stamp = chrono::Utc::now().format("%Y%m%dT%H%M%SZ");
         // The process ID distinguishes runs that start in the same second; the counter distinguishes runs of one
         // process.
@@ -43,7 +40,7 @@ impl RunFolder {
                     attempt += 1;
                     name = format!("{stamp}-{:x}-{attempt}", std::process::id());
                 }
-                Err(error) => return Err(fail(error)),
+                Err(error) => return Err(Failure::io(CREATE, &place)(error)),
             }
         };
         Self { path, _lock: None }.lock()

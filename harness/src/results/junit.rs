@@ -8,14 +8,12 @@ use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_build::failure::Failure;
 
 pub fn write_junit(path: &Path, summary: &RunSummary) -> Result<(), Failure> {
-    let fail = |error: &dyn std::fmt::Display| {
-        Failure::internal(format_args!("write {}", path.display()), error)
-    };
-    let text = report(summary).to_string().map_err(|error| fail(&error))?;
+    let text = report(summary).to_string();
+    let text = text.map_err(Failure::io("write", &path))?;
     if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(|error| fail(&error))?;
+        std::fs::create_dir_all(parent).map_err(Failure::io("write", &path))?;
     }
-    std::fs::write(path, text).map_err(|error| fail(&error))
+    std::fs::write(path, text).map_err(Failure::io("write", &path))
 }
 
 fn report(summary: &RunSummary) -> Report {

@@ -15,8 +15,8 @@ pub use partial::note_lines;
 pub use reporter::{MessageFormat, Reporter, Step, VERBOSITY, Verbosity, is_coloured};
 pub use slowdown::slowdown_table;
 pub use table::{
-    MIN_TIME_S, counted, geometric_mean, human_bytes, human_count, plain_table, summary_table,
-    table_lines, time_ratio,
+    MIN_TIME_S, counted, human_bytes, human_count, plain_table, summary_table, table_lines,
+    time_ratio,
 };
 
 use std::path::Path;
@@ -71,9 +71,8 @@ pub fn bytes_below(path: &Path) -> u64 {
 pub fn host() -> Host {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| {
-        line.strip_prefix("model name")?
-            .split_once(':')
-            .map(|(_, name)| name.trim().to_owned())
+        let (_, name) = line.strip_prefix("model name")?.split_once(':')?;
+        Some(name.trim().to_owned())
     });
     let cores = std::thread::available_parallelism()
         .map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));

@@ -9,8 +9,7 @@ use super::{human_bytes, human_count};
 
 /// Returns the notes about a benchmark, each with its label; warnings are last.
 pub fn notes(benchmark: &BenchmarkSummary) -> Vec<(&'static str, String)> {
-    let mut notes = Vec::new();
-    notes.extend(partial(benchmark, ""));
+    let mut notes = Vec::from_iter(partial(benchmark, ""));
     for process in &benchmark.processes {
         notes.extend(partial(process, &format!("{}: ", process.name)));
     }
@@ -54,10 +53,8 @@ pub fn note_lines(summary: &RunSummary) -> Vec<String> {
 
 /// Describes a partial capture. If there are multiple processes, each has its own estimates.
 fn partial(benchmark: &BenchmarkSummary, name: &str) -> Option<String> {
-    let selection = benchmark
-        .selection
-        .as_ref()
-        .filter(|_| benchmark.processes.is_empty())?;
+    let selection = benchmark.selection.as_ref();
+    let selection = selection.filter(|_| benchmark.processes.is_empty())?;
     let mut lines = vec![format!(
         "{name}{}; counts, bytes and communication cover only this part, without reads of bytes that other launches or CTAs \
          stored",

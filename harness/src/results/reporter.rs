@@ -36,7 +36,6 @@ pub struct Verbosity {
 /// Set once from the command line; [`Reporter::new`] reads it.
 pub static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
 
-/// Returns whether text on standard output is coloured.
 pub fn is_coloured(choice: ColorChoice) -> bool {
     match choice {
         ColorChoice::Always => true,
@@ -180,7 +179,6 @@ pub struct Step {
 
 /// First and longest interval between log lines about a step; the interval doubles in between.
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
-/// Interval between updates of a terminal's progress line.
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Step {

@@ -1,9 +1,10 @@
 //! Cost of tracing on a GPU: time, registers and occupancy of the kernels, untraced and traced.
 
 use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, RunSummary, Status};
+use superstep_report::figures::numbers::geometric_mean;
 use superstep_trace::KernelResources;
 
-use super::table::{fitted_lines, geometric_mean};
+use super::table::fitted_lines;
 
 /// Columns and their ranks: a narrow table leaves out the highest ranks first, and never rank 0.
 const COLUMNS: [(&str, u8); 9] = [

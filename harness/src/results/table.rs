@@ -45,15 +45,14 @@ fn row(benchmark: &BenchmarkSummary, is_gpu: bool) -> Vec<Cell> {
         status.push_str(&format!(", {}", counted(warnings, "warning")));
     }
     status.extend(attempts(benchmark).map(|text| format!(" {text}")));
-    let count = |number: Option<u64>| or_dash(number.map(human_count));
-    let size = |bytes: Option<u64>| or_dash(bytes.map(human_bytes));
+    let count = |number: Option<u64>| number.map(human_count);
+    let size = |bytes: Option<u64>| bytes.map(human_bytes);
     let (times, repeats) = (&benchmark.seconds, benchmark.repeats.unwrap_or_default());
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
     let share = (benchmark.communication).map(|it| it.share_in_words(percent));
     let within = (benchmark.within_launch.as_ref())
         .map(|it| at_least(benchmark.in_situ) + &percent(it.share()));
     let per_access = bytes_per_access(benchmark).map(|bytes| format!("{bytes:.3}"));
-    let name = Cell::new(&benchmark.name);
     let numbers = [
         count(benchmark.launches),
         count(benchmark.ctas),
@@ -61,30 +60,24 @@ fn row(benchmark: &BenchmarkSummary, is_gpu: bool) -> Vec<Cell> {
         count(threads.map(|threads| threads.stores)),
         count(threads.map(|threads| threads.atomics)),
         size(bytes.map(|bytes| bytes.with_atomics()[0].saturating_add(bytes.stored))),
-        or_dash(share),
-        or_dash(within),
-        or_dash(seconds(times.native, repeats.native)),
-        or_dash(seconds(times.traced, repeats.traced)),
-        or_dash(slowdown(times, is_gpu)),
+        share,
+        within,
+        seconds(times.native, repeats.native),
+        seconds(times.traced, repeats.traced),
+        slowdown(times, is_gpu),
         size(benchmark.capture_bytes),
-        or_dash(per_access),
+        per_access,
     ];
-    let cells = [
-        name,
-        Cell::new(status).fg(Color::AnsiValue(color_of(benchmark))),
-    ]
-    .into_iter();
-    cells.chain(numbers.map(Cell::new)).collect()
+    let status = Cell::new(status).fg(Color::AnsiValue(color_of(benchmark)));
+    let mut cells = vec![Cell::new(&benchmark.name), status];
+    cells.extend(numbers.map(|text| Cell::new(text.as_deref().unwrap_or("–"))));
+    cells
 }
 
 /// Returns text such as "after 1 failed attempt", or `None` if there was no other attempt.
 pub(super) fn attempts(benchmark: &BenchmarkSummary) -> Option<String> {
     let earlier = benchmark.earlier_attempts.len() as u64;
     (earlier > 0).then(|| format!("after {}", counted(earlier, "failed attempt")))
-}
-
-fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".to_owned())
 }
 
 pub(super) fn percent(share: f64) -> String {
@@ -214,12 +207,6 @@ pub fn table_lines(mut table: Table, left: usize) -> Vec<String> {
     }
     let lines = table.lines();
     lines.map(|line| line.trim_end().to_owned()).collect()
-}
-
-pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let logarithms: Vec<f64> = ratios.into_iter().map(f64::ln).collect();
-    let sum: f64 = logarithms.iter().sum();
-    (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
 }
 
 #[cfg(test)]

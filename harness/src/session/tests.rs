@@ -71,6 +71,7 @@ fn a_program_that_the_bundle_lacks_does_not_fail_others() {
     let choice = ProgramChoice {
         size: None,
         selection: Selection::new(&["a,b".into()], &[]).unwrap(),
+        without_inputs: false,
     };
     let fetched = session.fetch(&suite, &choice).unwrap();
     let programs = session.build(&fetched, |_, _| ()).unwrap();

@@ -85,8 +85,7 @@ pub(super) fn array_names(capture: &Capture, folder: &Path) -> Vec<ArrayName> {
 }
 
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
-    page::redraw(folder.path(), summary).map_err(failure)?;
-    Ok(())
+    page::redraw(folder.path(), summary).map_err(failure)
 }
 
 /// Writes the thesis's published and measured values into a folder, and returns the path of the page.

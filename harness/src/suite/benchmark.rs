@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use superstep_analysis::Analysis;
@@ -15,7 +15,7 @@ use superstep_trace::{Capture, Names};
 
 use super::execute::{Case, Kind, Run};
 use super::processes;
-use super::{SuiteRun, analyse, golden_file, repeat};
+use super::{SuiteRun, analyse, golden_file};
 use crate::capture;
 use crate::results::Step;
 use crate::verify::{self, CaptureScan, Golden, Order, Totals};
@@ -95,17 +95,21 @@ impl Attempt<'_> {
         reporter.step(format!("{name}: {what}"), capture)
     }
 
+    pub(super) fn folder(&self) -> PathBuf {
+        let run = &self.suite.progress.folder;
+        run.benchmark(&self.case.benchmark.name)
+    }
+
     pub(super) fn add_checks(&mut self, checks: impl IntoIterator<Item = Check>) {
         self.record.verification.extend(checks);
     }
 
     fn fill(&mut self) -> Result<(), Failure> {
-        let folder = &self.suite.progress.folder;
-        let name = &self.case.benchmark.name;
-        let (capture_folder, benchmark_folder) = (folder.capture(name), folder.benchmark(name));
+        let run = &self.suite.progress.folder;
+        let capture_folder = run.capture(&self.case.benchmark.name);
         let runs = self.execute(&capture_folder)?;
         match runs.traced.processes.is_empty() {
-            true => self.fill_one(&runs, &capture_folder, &benchmark_folder)?,
+            true => self.fill_one(&runs, &capture_folder)?,
             false => self.join(&runs, &capture_folder)?,
         }
         self.verdict()?;
@@ -115,12 +119,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    fn fill_one(
-        &mut self,
-        runs: &Runs,
-        capture_folder: &Path,
-        folder: &Path,
-    ) -> Result<(), Failure> {
+    fn fill_one(&mut self, runs: &Runs, capture_folder: &Path) -> Result<(), Failure> {
         let capture = self.open_named(capture_folder)?;
         for kernel in &mut self.record.kernel_times {
             kernel.name = capture.sites().display_name(&kernel.name).to_owned();
@@ -129,22 +128,15 @@ impl Attempt<'_> {
             let _step = self.step("verification", Some(&capture));
             verify::scan(&capture).map_err(capture::failure)?
         };
-        let equal = self.counts_equal(&scan, runs, folder)?;
+        let equal = self.counts_equal(&scan, runs)?;
         let filled = self.fill_from(&capture, &scan, equal)?;
         self.compare_with_known(&scan)?;
         if self.suite.options.running.repeat > 1 {
-            let first = repeat::First {
-                native: &runs.native,
-                traced: &runs.traced,
-                result: self.as_golden(&scan, &verify::steady_totals(&scan)),
-            };
-            let (checks, repeats) = repeat::run(self.suite, self.case, self.executables, &first)?;
-            self.add_checks(checks);
-            repeat::medians(&mut self.record.seconds, &repeats);
-            self.record.repeats = Some(repeats);
+            let first = self.as_golden(&scan);
+            self.repeat(runs, &first)?;
         }
         if self.suite.session.verify_in_situ && filled.totals.launches > 0 {
-            let checks = self.verify_in_situ(&filled.analysis, &capture, runs, folder)?;
+            let checks = self.verify_in_situ(&filled.analysis, &capture, runs)?;
             self.add_checks(checks);
         }
         self.explain_order(runs.order());
@@ -182,8 +174,7 @@ impl Attempt<'_> {
     }
 
     fn execute(&mut self, capture_folder: &Path) -> Result<Runs, Failure> {
-        let (case, executables) = (self.case, self.executables);
-        let folder = self.suite.progress.folder.benchmark(&case.benchmark.name);
+        let (case, executables, folder) = (self.case, self.executables, self.folder());
         let native = {
             let _step = self.step("untraced run", None);
             case.execute(Kind::Native, &executables.native, &folder, None)?
@@ -224,7 +215,7 @@ impl Attempt<'_> {
         self.record.kernel_times = kernel_times(&native, &traced);
         self.record.opaque = native.summary.as_ref().ok().and_then(OpaqueSummary::of);
         counted.check_end(case)?;
-        let equal = self.outputs_equal(&native, [&traced, &counted], &folder)?;
+        let equal = self.outputs_equal(&native, [&traced, &counted])?;
         self.add_checks(equal);
         for run in [&native, &traced, &counted] {
             self.add_checks(verify::check_runtime(run.files.name, &run.summary));
@@ -247,13 +238,8 @@ impl Attempt<'_> {
         self.add_checks(faults);
         let found = || -> Result<Option<String>, Failure> {
             let _step = self.step("traced run, to locate the fault", None);
-            let folder = self
-                .suite
-                .progress
-                .folder
-                .benchmark(&self.case.benchmark.name);
             let (program, capture) = (&self.executables.traced, Some(capture_folder));
-            let traced = self.case.execute(Kind::Traced, program, &folder, capture)?;
+            let traced = (self.case).execute(Kind::Traced, program, &self.folder(), capture)?;
             if traced.processes.is_empty() {
                 let capture = self.open_named(capture_folder)?;
                 let checks = verify::checks(&verify::scan(&capture).map_err(capture::failure)?);
@@ -371,12 +357,12 @@ impl Attempt<'_> {
         if self.record.selection.is_some() {
             self.add_checks([verify::golden_of_partial()]);
         } else {
-            let totals = verify::steady_totals(scan);
             let size = &self.suite.progress.summary.size;
             if let Some(expected) = self.case.benchmark.expected.get(size) {
+                let totals = verify::steady_totals(scan);
                 self.add_checks(verify::expected_counts(expected, &totals, scan));
             }
-            self.compare_with_golden(scan, &totals)?;
+            self.compare_with_golden(scan)?;
         }
         if self.suite.options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));
@@ -384,19 +370,20 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    fn as_golden(&self, scan: &CaptureScan, totals: &Totals) -> Golden {
+    pub(super) fn as_golden(&self, scan: &CaptureScan) -> Golden {
         let identity = &self.suite.identity;
         let build = (identity.llvm.as_str(), identity.gpu_arch);
         let same = self.comparable(scan);
-        Golden::new(scan, totals, build, &self.record.inputs, same)
+        let totals = verify::steady_totals(scan);
+        Golden::new(scan, &totals, build, &self.record.inputs, same)
     }
 
-    fn compare_with_golden(&mut self, scan: &CaptureScan, totals: &Totals) -> Result<(), Failure> {
+    fn compare_with_golden(&mut self, scan: &CaptureScan) -> Result<(), Failure> {
         let (suite, name) = (self.suite, &self.case.benchmark.name);
         let Some(folder) = &suite.options.golden else {
             return Ok(());
         };
-        let current = self.as_golden(scan, totals);
+        let current = self.as_golden(scan);
         let summary = &suite.progress.summary;
         let path = golden_file(folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {

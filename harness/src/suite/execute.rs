@@ -1,6 +1,5 @@
 //! Runs one variant of a benchmark.
 
-use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,8 +9,8 @@ use superstep_abi::{Config, variable};
 use superstep_analysis::run_summary::Reproducibility;
 
 use super::Execution;
-use super::options::default_memory_limit_bytes;
-use super::processes::{self, EarlyEnd, NoSummary, ProcessRun};
+use super::options::machine_bytes;
+use super::processes::{self, EarlyEnd, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
 use crate::verify::{RunFiles, read_text};
@@ -54,7 +53,7 @@ pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
     /// The runtime's summary, summed over processes.
-    pub summary: Result<Summary, NoSummary>,
+    pub summary: Result<Summary, String>,
     /// Processes that launched kernels, if more than one did.
     pub processes: Vec<ProcessRun>,
     pub early: Vec<EarlyEnd>,
@@ -77,15 +76,13 @@ impl Case<'_> {
         self.benchmark.deterministic.same(self.execution.backend)
     }
 
-    pub fn output_checks(&self) -> Cow<'_, Checks> {
-        let (checks, determinism) = (&self.benchmark.checks, &self.benchmark.deterministic);
-        match determinism.results_differ(self.execution.backend) {
-            false => Cow::Borrowed(checks),
-            true => Cow::Owned(Checks {
-                output_files: Vec::new(),
-                ..checks.clone()
-            }),
+    pub fn output_checks(&self) -> Checks {
+        let (mut checks, determinism) =
+            (self.benchmark.checks.clone(), &self.benchmark.deterministic);
+        if determinism.results_differ(self.execution.backend) {
+            checks.output_files.clear();
         }
+        checks
     }
 
     /// Returns the wall-time limit from the command line or, failing that, from the manifest.
@@ -98,7 +95,7 @@ impl Case<'_> {
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
         let configured = self.execution.memory_limit_bytes.or(manifest);
-        configured.or_else(default_memory_limit_bytes)
+        configured.or_else(|| Some(machine_bytes()? / 10 * 9))
     }
 
     /// Runs `program` in `folder/<kind>/work`, which contains its inputs; its outputs are written next to that folder.
@@ -133,6 +130,7 @@ impl Case<'_> {
         if units.all(|unit| unit.language != Language::Built) {
             environment.push((variable::NAME, (&self.benchmark.name).into()));
         }
+        let kill = capture.zip(self.execution.kill_after);
         let spec = RunSpec {
             program: program.to_owned(),
             name: self.benchmark.name.clone(),
@@ -144,12 +142,10 @@ impl Case<'_> {
             timeout: self.time_limit(),
             memory_limit_bytes: self.memory_limit_bytes(),
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
-            kill: capture
-                .zip(self.execution.kill_after)
-                .map(|(capture, after)| Kill {
-                    file: capture.to_owned(),
-                    after,
-                }),
+            kill: kill.map(|(capture, after)| Kill {
+                file: capture.to_owned(),
+                after,
+            }),
         };
         let outcome =
             run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
@@ -190,10 +186,6 @@ impl Run {
         Some(summary.kernel_ns as f64 / 1e9)
     }
 
-    pub fn check_end(&self, case: &Case<'_>) -> Result<(), Failure> {
-        self.failure(case).map_or(Ok(()), Err)
-    }
-
     /// Returns standard error without the runtime's lines.
     pub fn stderr_text(&self) -> String {
         let text = read_text(&self.stderr);
@@ -201,11 +193,11 @@ impl Run {
         text.lines().filter(printed).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns a failure if the program did not end as the manifest expects.
-    pub fn failure(&self, case: &Case<'_>) -> Option<Failure> {
+    /// Fails if the program did not end as the manifest expects.
+    pub fn check_end(&self, case: &Case<'_>) -> Result<(), Failure> {
         let benchmark = case.benchmark;
         let (kind, what) = match self.files.end {
-            End::Exited(code) if code == benchmark.checks.exit_code => return None,
+            End::Exited(code) if code == benchmark.checks.exit_code => return Ok(()),
             End::TimedOut => {
                 let limit = case.time_limit().as_secs_f64();
                 let what = format!("did not end within {limit} s; allow more with --timeout");
@@ -240,7 +232,7 @@ impl Run {
         for line in &lines[lines.len().saturating_sub(12)..] {
             message.push_str(&format!("\n  stderr: {line}"));
         }
-        Some(Failure::new(kind, message))
+        Err(Failure::new(kind, message))
     }
 }
 

@@ -23,19 +23,16 @@ impl<'a> Attempt<'a> {
     pub(super) fn join(&mut self, runs: &Runs, capture_folder: &Path) -> Result<(), Failure> {
         let options = self.suite.options;
         let name = self.record.name.clone();
-        let unsupported = match (
-            options.running.repeat > 1,
-            self.suite.session.verify_in_situ,
-        ) {
-            (true, _) => Some("--repeat"),
-            (_, true) => Some("--verify-in-situ"),
-            _ => None,
-        };
-        if let Some(option) = unsupported {
-            bail!(
-                Usage,
-                "{option} does not support multi-process runs, but multiple processes of {name} launch kernels; remove {option}"
-            );
+        for (option, is_given) in [
+            ("--repeat", options.running.repeat > 1),
+            ("--verify-in-situ", self.suite.session.verify_in_situ),
+        ] {
+            if is_given {
+                bail!(
+                    Usage,
+                    "{option} does not support multi-process runs, but multiple processes of {name} launch kernels; remove {option}"
+                );
+            }
         }
         let captures: Vec<Capture> = (runs.traced.processes.iter())
             .map(|process| self.open_named(process.capture.as_deref().unwrap_or(capture_folder)))
@@ -47,17 +44,14 @@ impl<'a> Attempt<'a> {
         };
         let mut equal = self.counts_of_processes(runs, &scans);
         let needs_sums = equal.iter().any(|check| !check.ok) || !same_number(runs).ok;
+        let mut digest = LaunchDigest::default();
+        scans.iter().for_each(|scan| digest += scan.digest);
+        let launches = scans.iter().flat_map(|scan| scan.launches.clone());
         let all = CaptureScan {
             sites: captures[0].sites(),
-            launches: scans
-                .iter()
-                .flat_map(|scan| scan.launches.clone())
-                .collect(),
+            launches: launches.collect(),
             violations: Default::default(),
-            digest: scans.iter().fold(LaunchDigest::default(), |mut sum, scan| {
-                sum += scan.digest;
-                sum
-            }),
+            digest,
         };
         let summed = needs_sums.then(|| {
             let varying = CountVariation::new(Order::Processes);
@@ -109,9 +103,6 @@ impl<'a> Attempt<'a> {
 
     fn process_attempt(&self, process: &ProcessRun, capture: &Capture) -> Attempt<'a> {
         Attempt {
-            suite: self.suite,
-            case: self.case,
-            executables: self.executables,
             record: BenchmarkSummary {
                 name: format!("{}/{}", self.record.name, process.process),
                 title: format!("{}, {}", self.record.title, process.process),
@@ -127,6 +118,7 @@ impl<'a> Attempt<'a> {
                 ..BenchmarkSummary::default()
             },
             device: None,
+            ..*self
         }
     }
 
@@ -187,19 +179,21 @@ impl<'a> Attempt<'a> {
 const PROCESSES: &str = "processes";
 
 fn same_number(runs: &Runs) -> Check {
-    let number = |run: &Run| run.processes.len().max(1);
-    let [native, traced, counted] = runs.all().map(number);
-    match native == traced && traced == counted {
-        true => verify::passed(
-            PROCESSES,
-            format!("{traced} processes launch kernels in each run"),
-        ),
-        false => verify::failed(PROCESSES, numbers(runs)),
+    let [native, traced, counted] = active(runs);
+    if native != traced || traced != counted {
+        return verify::failed(PROCESSES, numbers(runs));
     }
+    let text = format!("{traced} processes launch kernels in each run");
+    verify::passed(PROCESSES, text)
+}
+
+/// Returns the number of kernel-launching processes in each run.
+fn active(runs: &Runs) -> [usize; 3] {
+    runs.all().map(|run| run.processes.len().max(1))
 }
 
 fn numbers(runs: &Runs) -> String {
-    let [native, traced, counted] = runs.all().map(|run| run.processes.len().max(1));
+    let [native, traced, counted] = active(runs);
     format!(
         "the number of kernel-launching processes differs: {native} untraced, {traced} traced, {counted} counting"
     )
@@ -209,11 +203,8 @@ fn numbers(runs: &Runs) -> String {
 fn launches_agree(runs: &Runs) -> bool {
     let launches = |run: &Run| {
         let kernels = run.summary.as_ref().ok()?.kernels.iter();
-        Some(
-            kernels
-                .map(|it| (it.name.clone(), it.launches))
-                .collect::<BTreeMap<_, _>>(),
-        )
+        let launches = kernels.map(|it| (it.name.clone(), it.launches));
+        Some(launches.collect::<BTreeMap<_, _>>())
     };
     let native = launches(&runs.native);
     native.is_some() && native == launches(&runs.traced)

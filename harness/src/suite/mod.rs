@@ -13,7 +13,6 @@ mod options;
 mod processes;
 mod progress;
 mod reference;
-mod repeat;
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +25,6 @@ pub use options::{
     AnalysisOptions, Execution, ProgramChoice, Running, Selection, SuiteOptions, choose_target,
     local_gpu_arch, memory_limit,
 };
-pub use processes::NoSummary;
 
 use self::progress::Progress;
 use self::reference::References;
@@ -92,10 +90,8 @@ impl<'a> SuiteRun<'a> {
                 size: self.progress.summary.size.clone(),
                 ..self.run_one(item)?
             };
-            stopped |= result
-                .failure
-                .as_ref()
-                .is_some_and(|failure| failure.kind == FailureKind::Interrupted);
+            let failure = result.failure.as_ref();
+            stopped |= failure.is_some_and(|it| it.kind == FailureKind::Interrupted);
             self.progress.push(result.clone())?;
             report_benchmark(&result, reporter);
         }
@@ -124,15 +120,15 @@ impl<'a> SuiteRun<'a> {
         if interrupt::requested() {
             let why = "the run was interrupted before this benchmark";
             let interrupted = Failure::new(FailureKind::Interrupted, why);
-            return Ok(skipped(benchmark, interrupted));
+            return Ok(not_run(benchmark, Status::Skipped, interrupted));
         }
         let executables = match &item.executables {
             Ok(executables) => executables,
-            Err(failure) => return Ok(failed(benchmark, failure.clone())),
+            Err(failure) => return Ok(not_run(benchmark, Status::Failed, failure.clone())),
         };
         let case = match self.fetched.case(item, &self.options.execution) {
             Ok(case) => case,
-            Err(failure) => return Ok(skipped(benchmark, failure)),
+            Err(failure) => return Ok(not_run(benchmark, Status::Skipped, failure)),
         };
         let (running, in_situ) = (&self.options.running, self.session.verify_in_situ);
         let fingerprint = progress::fingerprint(&case, running, in_situ, executables)?;
@@ -216,21 +212,15 @@ fn report_benchmark(result: &BenchmarkSummary, reporter: &Reporter) {
     }
 }
 
-fn failed(benchmark: &Benchmark, failure: Failure) -> BenchmarkSummary {
+/// Returns the result of a benchmark that did not run.
+fn not_run(benchmark: &Benchmark, status: Status, failure: Failure) -> BenchmarkSummary {
     BenchmarkSummary {
         name: benchmark.name.clone(),
         title: benchmark.title.clone(),
-        status: Status::Failed,
+        status,
         failure: Some(failure),
         deterministic: benchmark.deterministic == Determinism::Deterministic,
         ..BenchmarkSummary::default()
-    }
-}
-
-fn skipped(benchmark: &Benchmark, reason: Failure) -> BenchmarkSummary {
-    BenchmarkSummary {
-        status: Status::Skipped,
-        ..failed(benchmark, reason)
     }
 }
 

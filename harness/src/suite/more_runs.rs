@@ -1,18 +1,19 @@
-//! Additional runs of a benchmark, to find out whether its results vary or to compare a trace with an in-situ run.
+//! Additional runs of a benchmark, to find out whether its results and times vary, or to compare a trace with an in-situ
+//! run.
 
 use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
 use superstep_analysis::Analysis;
-use superstep_analysis::run_summary::{Check, Reproducibility};
+use superstep_analysis::run_summary::{Check, Repeats, Reproducibility, Seconds, Spread};
 use superstep_trace::{Capture, LaunchCounts};
 
 use super::analyse;
 use super::benchmark::{Attempt, MORE_RUNS, Runs};
 use super::execute::{Kind, Run};
 use crate::capture;
-use crate::verify::{self, CaptureScan, CountVariation, Order, OutputVariation};
+use crate::verify::{self, CaptureScan, CountVariation, Golden, Order, OutputVariation};
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 
@@ -24,13 +25,8 @@ impl Run {
     /// Returns the counts of all processes of a counting run.
     pub(super) fn counts(&self) -> Option<Cow<'_, [LaunchCounts]>> {
         if self.processes.is_empty() {
-            return self
-                .summary
-                .as_ref()
-                .ok()?
-                .counts
-                .as_deref()
-                .map(Cow::Borrowed);
+            let summary = self.summary.as_ref().ok()?;
+            return summary.counts.as_deref().map(Cow::Borrowed);
         }
         let mut all = Vec::new();
         for process in &self.processes {
@@ -51,13 +47,74 @@ impl Runs {
     }
 }
 
+/// Durations of all runs of one variant.
+#[derive(Default)]
+struct Times {
+    wall: Vec<f64>,
+    kernel: Vec<f64>,
+}
+
+impl Times {
+    fn add(&mut self, run: &Run) {
+        self.wall.push(run.wall_s());
+        self.kernel.extend(run.kernel_s());
+    }
+}
+
 impl Attempt<'_> {
+    /// Repeats the untraced and the traced program, compares the captures with the `first` one, and deletes them. A run
+    /// that differs fails the check.
+    pub(super) fn repeat(&mut self, runs: &Runs, first: &Golden) -> Result<(), Failure> {
+        let (case, executables) = (self.case, self.executables);
+        let count = self.suite.options.running.repeat;
+        let (mut native, mut traced) = (Times::default(), Times::default());
+        native.add(&runs.native);
+        traced.add(&runs.traced);
+        let mut difference = None;
+        for number in 2..=count {
+            let folder = self.folder().join(format!("repeat-{number}"));
+            let capture_folder = folder.join("capture");
+            let capture = Some(capture_folder.as_path());
+            for (kind, program, capture, times) in [
+                (Kind::Native, &executables.native, None, &mut native),
+                (Kind::Traced, &executables.traced, capture, &mut traced),
+            ] {
+                let what = format!("{} run {number} of {count}", kind.name());
+                let _step = self.step(&what, None);
+                let run = case.execute(kind, program, &folder, capture)?;
+                run.check_end(case)?;
+                let checks = case.output_checks();
+                let equal = verify::outputs_equal(&runs.native.files, &run.files, &checks);
+                self.add_checks(Some(equal).filter(|check| !check.ok));
+                times.add(&run);
+            }
+            let capture = capture::open(&capture_folder)?;
+            let scan = verify::scan(&capture).map_err(capture::failure)?;
+            let found = first.difference(&self.as_golden(&scan), &scan);
+            difference = difference.or(found.map(|what| format!("run {number}: {what}")));
+            fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
+        }
+        self.add_checks([match difference {
+            None => verify::passed("repeats-agree", format!("{count} runs")),
+            Some(difference) => verify::failed("repeats-agree", difference),
+        }]);
+        let repeats = Repeats {
+            count,
+            native: Spread::of(&native.wall),
+            traced: Spread::of(&traced.wall),
+            native_kernel: Spread::of(&native.kernel),
+            traced_kernel: Spread::of(&traced.kernel),
+        };
+        medians(&mut self.record.seconds, &repeats);
+        self.record.repeats = Some(repeats);
+        Ok(())
+    }
+
     /// Compares other runs with the untraced run. If they differ, more untraced runs show whether the output varies.
     pub(super) fn outputs_equal(
         &self,
         native: &Run,
         others: [&Run; 2],
-        folder: &Path,
     ) -> Result<Vec<Check>, Failure> {
         let checks = self.case.output_checks();
         let mut varying = OutputVariation::default();
@@ -69,18 +126,13 @@ impl Attempt<'_> {
             if number > MORE_RUNS || results.iter().all(|check| check.ok) {
                 return Ok(results);
             }
-            let repeated = self.rerun(Kind::Native, &self.executables.native, number, folder)?;
+            let repeated = self.rerun(Kind::Native, number)?;
             varying.add(&native.files, &repeated.files, &checks);
         }
     }
 
     /// Compares the capture with the counting run. If they differ, more counting runs show what varies.
-    pub(super) fn counts_equal(
-        &self,
-        scan: &CaptureScan,
-        runs: &Runs,
-        folder: &Path,
-    ) -> Result<Check, Failure> {
+    pub(super) fn counts_equal(&self, scan: &CaptureScan, runs: &Runs) -> Result<Check, Failure> {
         let (first, same) = (runs.counted.counts(), self.record.same());
         let mut varying = CountVariation::new(runs.order());
         let mut number = 0;
@@ -98,7 +150,7 @@ impl Attempt<'_> {
                 check.detail.push_str(HINT);
                 return Ok(check);
             }
-            let repeated = self.rerun(Kind::Counted, &self.executables.counted, number, folder)?;
+            let repeated = self.rerun(Kind::Counted, number)?;
             varying.add(first, repeated.counts().as_deref().unwrap_or_default());
         }
     }
@@ -109,7 +161,6 @@ impl Attempt<'_> {
         added_up: &Analysis,
         capture: &Capture,
         runs: &Runs,
-        folder: &Path,
     ) -> Result<Vec<Check>, Failure> {
         let Some(program) = &self.executables.recording else {
             bail!(
@@ -120,7 +171,8 @@ impl Attempt<'_> {
         };
         let has_waits = capture.sites().iter().any(|site| site.waits);
         let is_steady = self.record.same() == Reproducibility::Digests && !has_waits;
-        let (mut results, traced) = self.record_and_analyse(program, &runs.native, folder)?;
+        let folder = self.folder();
+        let (mut results, traced) = self.record_and_analyse(program, &runs.native, &folder)?;
         let (sites, order) = (capture.sites(), runs.order());
         let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));
         let is_retryable = |check: &Check| !check.ok && order != Order::Fixed;
@@ -150,15 +202,9 @@ impl Attempt<'_> {
         };
         recorded.check_end(self.case)?;
         let checks = self.case.output_checks();
-        let mut results = vec![verify::outputs_equal(
-            &native.files,
-            &recorded.files,
-            &checks,
-        )];
-        results.extend(verify::check_runtime(
-            recorded.files.name,
-            &recorded.summary,
-        ));
+        let equal = verify::outputs_equal(&native.files, &recorded.files, &checks);
+        let mut results = verify::check_runtime(recorded.files.name, &recorded.summary);
+        results.insert(0, equal);
         let trace = capture::open(&capture_folder)?;
         results.push(verify::capture_complete(&trace));
         let _step = self.step("comparison with the trace", Some(&trace));
@@ -169,16 +215,24 @@ impl Attempt<'_> {
         Ok((results, traced))
     }
 
-    fn rerun(&self, kind: Kind, program: &Path, number: u32, into: &Path) -> Result<Run, Failure> {
-        let name = match kind {
-            Kind::Native => "untraced",
-            _ => "counting",
+    fn rerun(&self, kind: Kind, number: u32) -> Result<Run, Failure> {
+        let (name, program) = match kind {
+            Kind::Native => ("untraced", &self.executables.native),
+            _ => ("counting", &self.executables.counted),
         };
         let what = format!("repeated {name} run, since results differ");
         let _step = self.step(&what, None);
-        let folder = into.join(format!("again-{number}"));
+        let folder = self.folder().join(format!("again-{number}"));
         let run = self.case.execute(kind, program, &folder, None)?;
         run.check_end(self.case)?;
         Ok(run)
     }
+}
+
+fn medians(seconds: &mut Seconds, repeats: &Repeats) {
+    let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
+    seconds.native = median(repeats.native).or(seconds.native);
+    seconds.traced = median(repeats.traced).or(seconds.traced);
+    seconds.native_kernel = median(repeats.native_kernel).or(seconds.native_kernel);
+    seconds.traced_kernel = median(repeats.traced_kernel).or(seconds.traced_kernel);
 }

@@ -22,6 +22,8 @@ pub struct ProgramChoice {
     /// `None` means the suite's default.
     pub size: Option<String>,
     pub selection: Selection,
+    /// Whether the programs are built but not run.
+    pub without_inputs: bool,
 }
 
 /// Benchmarks that the backend does not support, each with the backend that does.
@@ -32,6 +34,7 @@ impl ProgramChoice {
         Ok(Self {
             size: Some(size),
             selection: Selection::new(&[name], &[])?,
+            without_inputs: false,
         })
     }
 
@@ -205,15 +208,12 @@ impl Selection {
         let groups = groups.iter();
         let own = groups.filter(|(_, members)| members.iter().any(|member| member == name));
         let own: Vec<String> = own.map(|(group, _)| format!("@{group}")).collect();
-        let matches_any = |patterns: &[Pattern]| {
-            patterns
-                .iter()
-                .any(|pattern| match pattern.matches_groups() {
-                    true => own.iter().any(|group| pattern.matches(group)),
-                    false => pattern.matches(name),
-                })
+        let matches = |pattern: &Pattern| match pattern.matches_groups() {
+            true => own.iter().any(|group| pattern.matches(group)),
+            false => pattern.matches(name),
         };
-        (self.only.is_empty() || matches_any(&self.only)) && !matches_any(&self.exclude)
+        let is_selected = self.only.is_empty() || self.only.iter().any(matches);
+        is_selected && !self.exclude.iter().any(matches)
     }
 }
 
@@ -255,11 +255,6 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
     }
 }
 
-/// Returns nine tenths of this machine's memory.
-pub fn default_memory_limit_bytes() -> Option<u64> {
-    Some(machine_bytes()? / 10 * 9)
-}
-
 /// Returns the memory limit of the analysis, by default a quarter of the machine's memory.
 pub fn memory_limit(configured: Option<ByteSize>, spill_into: &Path) -> MemoryLimit {
     let default = || machine_bytes().map_or(u64::MAX, |bytes| bytes / 4);
@@ -269,7 +264,7 @@ pub fn memory_limit(configured: Option<ByteSize>, spill_into: &Path) -> MemoryLi
     }
 }
 
-fn machine_bytes() -> Option<u64> {
+pub(super) fn machine_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let mut lines = text.lines();
     let total = lines.find_map(|line| line.strip_prefix("MemTotal:"))?;

@@ -19,16 +19,12 @@ use crate::verify;
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
-    pub summary: Result<Summary, NoSummary>,
+    pub summary: Result<Summary, String>,
     pub capture: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{0} left no summary because it did not exit normally")]
-pub struct NoSummary(String);
-
 pub struct Collected {
-    pub summary: Result<Summary, NoSummary>,
+    pub summary: Result<Summary, String>,
     /// Processes that launched kernels, in rank order; empty if at most one did.
     pub processes: Vec<ProcessRun>,
     /// Processes that launched kernels and ended without running exit handlers.
@@ -68,16 +64,13 @@ pub fn collect(
     let mut found: BTreeMap<String, ProcessFiles> = BTreeMap::new();
     for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
         let path = entry.map_err(Failure::io("read", &folder))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        found.entry(name.into_owned()).or_default().summary = Summary::read(&path).ok();
+        found.entry(name_of(&path)).or_default().summary = Summary::read(&path).ok();
     }
-    for path in capture
-        .map_or(Ok(Vec::new()), captures)
-        .map_err(crate::capture::failure)?
-    {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.into_owned();
-        found.entry(name).or_default().capture = Some(path);
+    let captures = capture.filter(|folder| folder.is_dir()).map(captures_in);
+    let captures = captures.transpose().map_err(crate::capture::failure)?;
+    for path in captures.unwrap_or_default() {
+        let found = found.entry(name_of(&path)).or_default();
+        found.capture = Some(path);
     }
     for found in found.values_mut().filter(|_| is_over) {
         found.early = early_end(found);
@@ -111,16 +104,14 @@ pub fn collect(
         });
     }
     // The program may have launched nothing. Without a summary, it used no CUDA or ended early.
-    let (single, is_idle) = match active.pop() {
-        Some(single) => {
-            let found = ProcessFiles {
-                summary: single.summary.ok(),
-                capture: single.capture,
-                ..ProcessFiles::default()
-            };
-            (found, false)
-        }
-        None => (idle.pop().unwrap_or_default(), true),
+    let is_idle = active.is_empty();
+    let single = match active.pop() {
+        Some(single) => ProcessFiles {
+            summary: single.summary.ok(),
+            capture: single.capture,
+            early: None,
+        },
+        None => idle.pop().unwrap_or_default(),
     };
     idle.iter().try_for_each(remove)?;
     if let Some(summary) = &single.summary {
@@ -135,7 +126,7 @@ pub fn collect(
     }
     let summary = match single.summary {
         None if is_idle && is_over => Ok(Summary::new(backend)),
-        summary => summary.ok_or_else(|| NoSummary("the program".to_owned())),
+        summary => summary.ok_or_else(|| no_summary("the program")),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &single.capture {
@@ -199,11 +190,9 @@ fn empty_capture(folder: &Path, summary: &Summary) -> Result<(), TraceError> {
     CaptureWriter::create(folder, &header)?.finish(&Outcome::Finished)
 }
 
-fn captures(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
-    match folder.is_dir() {
-        true => captures_in(folder),
-        false => Ok(Vec::new()),
-    }
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Returns the process if it launched kernels or failed.
@@ -215,7 +204,7 @@ fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
         capture.launches().next()?;
         return Some(ProcessRun {
             process: capture.header.process?,
-            summary: Err(NoSummary(name.to_owned())),
+            summary: Err(no_summary(name)),
             capture: found.capture.clone(),
         });
     };
@@ -230,6 +219,10 @@ fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
     })
 }
 
+fn no_summary(process: &str) -> String {
+    format!("{process} left no summary because it did not exit normally")
+}
+
 fn remove(found: &ProcessFiles) -> Result<(), Failure> {
     if let Some(path) = &found.capture {
         fs::remove_dir_all(path).map_err(Failure::io("remove", path))?;
@@ -237,7 +230,6 @@ fn remove(found: &ProcessFiles) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports processes that ended without running exit handlers.
 pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     const NAME: &str = "process-ends";
     let how =
@@ -262,23 +254,18 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     })
 }
 
-fn total(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
-    let mut all = processes.iter();
-    let mut sum = match all.next() {
-        Some(first) => first.summary.clone()?,
-        None => return Err(NoSummary("every process".to_owned())),
-    };
+/// Sums up the summaries of at least one process.
+fn total(processes: &[ProcessRun]) -> Result<Summary, String> {
+    let mut sum = processes[0].summary.clone()?;
     let named = |process: Process, texts: &[String]| -> Vec<String> {
-        texts
-            .iter()
-            .map(|text| format!("{process}: {text}"))
-            .collect()
+        let texts = texts.iter();
+        texts.map(|text| format!("{process}: {text}")).collect()
     };
     let first = processes[0].process;
     sum.faults = named(first, &sum.faults);
     sum.warnings = named(first, &sum.warnings);
     (sum.process, sum.counts) = (None, None);
-    for run in all {
+    for run in &processes[1..] {
         let summary = run.summary.as_ref().map_err(Clone::clone)?;
         sum.launches += summary.launches;
         sum.host_threads += summary.host_threads;

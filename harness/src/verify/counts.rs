@@ -1,12 +1,11 @@
 //! Compares the capture with the counting run: the same sites must execute the same number of times, launch by launch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 
 use superstep_analysis::run_summary::{Check, Reproducibility};
 use superstep_trace::{LaunchId, Op, Site, SiteId, StreamId};
 
-use super::{Difference, failed, passed, warned};
+use super::{failed, passed, warned};
 use superstep_analysis::scan::{CaptureScan, LaunchScan, launch_name, site_name};
 use superstep_build::run::{LaunchCounts, Summary};
 
@@ -15,13 +14,14 @@ pub(super) const WITHOUT_WAITS: &str =
     "operations that repeat while threads wait for each other are left out";
 
 /// The order in which different runs number streams and launches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, thiserror::Error)]
 pub enum Order {
     #[default]
+    #[error("their order is the same in each run")]
     Fixed,
-    /// This many host threads launch kernels, in varying order.
+    #[error("{0} host threads launch kernels, in a different order in each run")]
     Threads(u32),
-    /// Processes share the launches differently in each run.
+    #[error("processes share the launches differently in each run")]
     Processes,
 }
 
@@ -34,26 +34,12 @@ impl Order {
     }
 }
 
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Order::Fixed => f.write_str("their order is the same in each run"),
-            Order::Threads(threads) => write!(
-                f,
-                "{threads} host threads launch kernels, in a different order in each run"
-            ),
-            Order::Processes => f.write_str("processes share the launches differently in each run"),
-        }
-    }
-}
-
 /// Differences between counting runs of a program; comparisons leave them out.
 #[derive(Debug, Default)]
 pub struct CountVariation {
     order: Order,
     /// Mangled names of kernels whose counts vary.
     pub(super) kernels: BTreeSet<String>,
-    /// Whether the launches vary.
     pub(super) launches: bool,
 }
 
@@ -130,14 +116,12 @@ impl CountVariation {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(Difference(difference)) => return failed(NAME, difference),
+            Err(difference) => return failed(NAME, difference),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
-            let names = self
-                .kernels
-                .iter()
-                .map(|name| scan.sites.display_name(name));
+            let kernels = self.kernels.iter();
+            let names = kernels.map(|name| scan.sites.display_name(name));
             let launches = self.launches.then_some("the launches");
             let what: Vec<&str> = launches.into_iter().chain(names).collect();
             let what = what.join(", ");
@@ -170,7 +154,7 @@ impl CountVariation {
     }
 }
 
-/// Number of executions of each site or, in situ, of each kind of access.
+/// Number of executions of each site or, in situ, of each kind of access; none is 0.
 type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
@@ -197,7 +181,8 @@ impl Comparison<'_> {
                 let sums = [&sums.loads, &sums.stores, &sums.atomics];
                 let sums = (0..).zip(sums.map(|tally| tally.threads));
                 let waits = self.waiting_kinds(&launch.launch.kernel);
-                sums.filter(|(kind, _)| !waits.contains(kind)).collect()
+                sums.filter(|(kind, threads)| *threads > 0 && !waits.contains(kind))
+                    .collect()
             }
             None => {
                 let sites = launch.sites.iter();
@@ -210,34 +195,24 @@ impl Comparison<'_> {
         }
     }
 
-    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, Difference> {
+    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, String> {
         if !self.has_counts(&launch.kernel) {
             return Ok(Counts::new());
         }
-        let is_in_situ = self.scan.is_in_situ();
         let mut counts = Counts::new();
         let waits = self.waiting_kinds(&launch.kernel);
-        if is_in_situ {
-            counts.extend(
-                (0..3)
-                    .filter(|kind| !waits.contains(kind))
-                    .map(|kind| (kind, 0)),
-            );
-        }
         for &(number, accesses) in &launch.sites {
             let site = self.scan.sites.get(SiteId(number));
             if !site.is_none_or(Site::is_steady) {
                 continue;
             }
-            let key = match (is_in_situ, site) {
+            let key = match (self.scan.is_in_situ(), site) {
                 (false, _) => number,
                 (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
                 (true, None) => {
                     let site = SiteId(number);
-                    return Err(Difference(format!(
-                        "{site} was counted, but is in no module's table"
-                    )));
+                    return Err(format!("{site} was counted, but is in no module's table"));
                 }
             };
             *counts.entry(key).or_default() += accesses;
@@ -255,7 +230,7 @@ impl Comparison<'_> {
     }
 
     /// Compares launches with equal numbers; returns the number of thread accesses.
-    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
+    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
             .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
@@ -268,17 +243,17 @@ impl Comparison<'_> {
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
                 _ if !self.needs_all_launches() => continue,
-                None => return Err(Difference(format!("{}: traced, but not counted", name()))),
+                None => return Err(format!("{}: traced, but not counted", name())),
                 Some(counted) => {
                     let (launch, other) = (name(), sites.display_name(&counted.kernel));
-                    return Err(Difference(format!(
+                    return Err(format!(
                         "{launch}: the counting run launched {other} instead"
-                    )));
+                    ));
                 }
             };
             let (in_trace, in_count) = (self.traced(traced), self.counted(counted)?);
             if let Some(counts) = self.difference(&in_trace, &in_count) {
-                return Err(Difference(name() + &counts));
+                return Err(name() + &counts);
             }
             compared += in_trace.values().sum::<u64>();
         }
@@ -286,7 +261,7 @@ impl Comparison<'_> {
     }
 
     /// Like [`Self::in_order`], with the launches of a kernel in any order.
-    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
+    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
         self.same_number(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
         for launch in counts {
@@ -301,22 +276,20 @@ impl Comparison<'_> {
                 Some(left) if *left > 0 => *left -= 1,
                 _ => {
                     let launch = launch_name(self.scan.sites, traced.launch);
-                    return Err(Difference(format!(
+                    return Err(format!(
                         "{launch}: no launch in the counting run has the same counts; {}",
                         self.varying.order
-                    )));
+                    ));
                 }
             }
         }
         Ok(compared)
     }
 
-    fn same_number(&self, counted: usize) -> Result<(), Difference> {
+    fn same_number(&self, counted: usize) -> Result<(), String> {
         let traced = self.scan.launches.len();
         match self.needs_all_launches() && traced != counted {
-            true => Err(Difference(format!(
-                "{traced} launches traced, {counted} counted"
-            ))),
+            true => Err(format!("{traced} launches traced, {counted} counted")),
             false => Ok(()),
         }
     }
@@ -325,11 +298,8 @@ impl Comparison<'_> {
         let keys: BTreeSet<u32> = traced.keys().chain(counted.keys()).copied().collect();
         let count = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);
         let pair = |key| (key, count(traced, key), count(counted, key));
-        let mut differ = keys
-            .into_iter()
-            .map(pair)
-            .filter(|(_, traced, counted)| traced != counted);
-        let (key, traced, counted) = differ.next()?;
+        let mut pairs = keys.into_iter().map(pair);
+        let (key, traced, counted) = pairs.find(|(_, traced, counted)| traced != counted)?;
         Some(match self.scan.is_in_situ() {
             true => {
                 let kind = KINDS[key as usize];

@@ -1,4 +1,5 @@
-//! Golden results: accepted results in `golden/<suite>/<benchmark>.<size>.json`, replaced with `--bless`.
+//! Comparison with known results: those that a manifest expects, and golden results, which are accepted results in
+//! `golden/<suite>/<benchmark>.<size>.json`, replaced with `--bless`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,9 +16,11 @@ use super::{failed, not_compared, passed};
 use crate::results::{read_json, write_json};
 use superstep_analysis::scan::{CaptureScan, launch_name};
 use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::manifest::Expected;
 
 const NAME: &str = "golden";
 const REQUIRED: &str = "golden-required";
+const EXPECTED: &str = "expected-counts";
 const SCHEMA_VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,14 +77,13 @@ impl Golden {
                 running_digests.insert(launches, digest.to_string());
             }
         }
+        let inputs = inputs.iter();
+        let inputs = inputs.map(|input| (input.name.clone(), input.sha256.clone()));
         Self {
             schema_version: SCHEMA_VERSION,
             llvm: build.0.to_owned(),
             gpu_arch: build.1,
-            inputs: inputs
-                .iter()
-                .map(|input| (input.name.clone(), input.sha256.clone()))
-                .collect(),
+            inputs: inputs.collect(),
             same,
             digest: deterministic.then(|| scan.digest.to_string()),
             launches: totals.launches,
@@ -235,7 +237,6 @@ pub fn compare_with_golden(golden: Option<&Golden>, current: &Golden, scan: &Cap
     failed(NAME, detail)
 }
 
-/// Returns the golden check for a partial capture.
 pub fn golden_of_partial() -> Check {
     let detail = "golden results exist only for complete captures";
     not_compared(NAME, NotCompared::PartialCapture, detail)
@@ -258,6 +259,44 @@ fn kernels_agree(same: Reproducibility, old: &KernelSummary, new: &KernelSummary
         Reproducibility::Launches => launches(old) == launches(new),
         Reproducibility::CountsEachLaunch => same_each_launch(old, new),
     }
+}
+
+/// Compares a run's totals with the manifest; returns `None` if the manifest expects nothing for this size.
+pub fn expected_counts(expected: &Expected, totals: &Totals, scan: &CaptureScan) -> Option<Check> {
+    let threads = &totals.threads;
+    // Sums of an in-situ run include waits, and the number of waits varies.
+    let includes_waits = scan.is_in_situ() && scan.has_waits();
+    let known = [
+        ("launches", expected.launches, totals.launches),
+        ("CTAs", expected.ctas, totals.ctas),
+    ];
+    let accesses = [
+        ("thread loads", expected.thread_loads, threads.loads),
+        ("thread stores", expected.thread_stores, threads.stores),
+        ("thread atomics", expected.thread_atomics, threads.atomics),
+    ];
+    let accesses = accesses.into_iter().filter(|_| !includes_waits);
+    let mut matching = Vec::new();
+    for (what, expected, found) in known.into_iter().chain(accesses) {
+        match expected {
+            Some(number) if number != found => {
+                let text = format!("{number} {what} expected, {found} found");
+                return Some(failed(EXPECTED, text));
+            }
+            Some(number) => matching.push(format!("{number} {what}")),
+            None => {}
+        }
+    }
+    if let Some(ctas) = expected.ctas_each_launch {
+        let mut launches = scan.launches.iter().map(|scan| scan.launch);
+        if let Some(other) = launches.find(|launch| launch.ctas() != ctas) {
+            let (name, found) = (launch_name(scan.sites, other), other.ctas());
+            let text = format!("{name}: {ctas} CTAs expected, {found} found");
+            return Some(failed(EXPECTED, text));
+        }
+        matching.push(format!("{ctas} CTAs in each launch"));
+    }
+    (!matching.is_empty()).then(|| passed(EXPECTED, matching.join(", ")))
 }
 
 pub fn in_short(kernel: &KernelSummary) -> String {

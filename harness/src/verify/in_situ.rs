@@ -29,10 +29,8 @@ pub fn check_sums(capture: &Capture) -> [Check; 2] {
     let launches: Vec<LaunchRecord> = capture.launches().collect();
     let wrong = launches.iter().find_map(|record| {
         let why = contradiction(record, &launches)?;
-        Some(format!(
-            "{}: {why}",
-            launch_name(capture.sites(), record.launch)
-        ))
+        let name = launch_name(capture.sites(), record.launch);
+        Some(format!("{name}: {why}"))
     });
     let consistent = match wrong {
         Some(why) => failed(CONSISTENT, why),
@@ -266,13 +264,9 @@ impl Comparison<'_> {
     fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
         // Both sides use the launch numbers of the in-situ run.
-        let in_situ_pair = |(source, receiver): (u32, u32)| {
-            [source, receiver].map(|number| self.pairing.in_situ[number as usize])
-        };
-        let renumbered = |mut part: Part| {
-            let [source, receiver] = in_situ_pair(part.0);
-            part.0 = (source, receiver);
-            part
+        let number = |traced: u32| self.pairing.in_situ[traced as usize];
+        let renumbered = |((source, receiver), ctas, amount): Part| {
+            ((number(source), number(receiver)), ctas, amount)
         };
         let flow = |flow: &Flow| {
             let pair = (flow.source_launch, flow.receiver_launch);

@@ -4,7 +4,6 @@
 mod counts;
 #[cfg(test)]
 mod counts_tests;
-mod expected;
 mod golden;
 mod in_situ;
 #[cfg(test)]
@@ -21,8 +20,9 @@ mod totals;
 use superstep_analysis::run_summary::{Check, NotCompared};
 
 pub use counts::{CountVariation, Order, kind_of};
-pub use expected::expected_counts;
-pub use golden::{Golden, compare_with_golden, golden_of_partial, in_short, require_golden};
+pub use golden::{
+    Golden, compare_with_golden, expected_counts, golden_of_partial, in_short, require_golden,
+};
 pub use in_situ::{check_sums, in_situ_between, in_situ_equal};
 pub use output::{
     OutputVariation, RunFiles, check_manifest, no_reference, outputs_equal, read_text,
@@ -35,11 +35,6 @@ pub use selection::check_selection;
 pub use superstep_analysis::scan::{CaptureScan, scan};
 pub use totals::{Totals, same_each_launch, steady_totals, totals};
 
-/// Description of the first difference between two runs.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Difference(pub String);
-
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
     Check {
         check: check.to_owned(),
@@ -49,7 +44,6 @@ pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
     }
 }
 
-/// Returns a check that passed with a warning.
 pub(crate) fn warned(check: &str, detail: impl Into<String>) -> Check {
     Check {
         warning: true,
@@ -64,7 +58,6 @@ pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
     }
 }
 
-/// Returns a check without a comparison, with the reason.
 pub(crate) fn not_compared(check: &str, why: NotCompared, detail: impl Into<String>) -> Check {
     Check {
         not_compared: Some(why),

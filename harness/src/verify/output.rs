@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::run_summary::Check;
 
-use super::{Difference, failed, passed, warned};
+use super::{failed, passed, warned};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
@@ -31,21 +31,15 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
         let text = format!("{name}: the program {found}; exit code {expected} was expected");
         failed("exit-code", text)
     }];
-    if !checks.stdout_contains.is_empty() {
-        let text = read_text(&run.stdout);
-        let mut wanted = checks.stdout_contains.iter();
-        results.push(
-            match wanted.find(|wanted| !text.contains(wanted.as_str())) {
-                None => passed(
-                    "stdout-contains",
-                    format!("{name}: {} strings", checks.stdout_contains.len()),
-                ),
-                Some(wanted) => failed(
-                    "stdout-contains",
-                    format!("{name}: `{wanted}` is not in {}", run.stdout.display()),
-                ),
-            },
-        );
+    let wanted = &checks.stdout_contains;
+    if !wanted.is_empty() {
+        const CONTAINS: &str = "stdout-contains";
+        let (text, file) = (read_text(&run.stdout), run.stdout.display());
+        let missing = wanted.iter().find(|&wanted| !text.contains(wanted));
+        results.push(match missing {
+            None => passed(CONTAINS, format!("{name}: {} strings", wanted.len())),
+            Some(missing) => failed(CONTAINS, format!("{name}: `{missing}` is not in {file}")),
+        });
     }
     results
 }
@@ -168,24 +162,25 @@ fn compare(
     }
 }
 
-fn same_file(a: &Path, b: &Path) -> Result<(), Difference> {
+/// Returns the first difference between two files as the error.
+fn same_file(a: &Path, b: &Path) -> Result<(), String> {
     let read = |path: &Path| {
         let content = fs::read(path);
-        content.map_err(|error| Difference(format!("cannot read {}: {error}", path.display())))
+        content.map_err(|error| format!("cannot read {}: {error}", path.display()))
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
         let text = format!("the first different byte is at {position}");
-        return Err(Difference(text));
+        return Err(text);
     }
     let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => ("first", "second", a.len()),
         Ordering::Greater => ("second", "first", b.len()),
     };
-    Err(Difference(format!(
+    Err(format!(
         "the {shorter} file ends after {bytes} bytes, but the {longer} is longer"
-    )))
+    ))
 }
 
 /// Returns the content of a file, or an empty string if it cannot be read.

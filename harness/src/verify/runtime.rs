@@ -4,19 +4,17 @@ use superstep_analysis::run_summary::Check;
 use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome};
 
 use super::{failed, passed, warned};
-use crate::suite::NoSummary;
 use superstep_build::run::Summary;
 
 const FAULTS: &str = "no-faults";
 
-/// Returns whether a kernel faulted.
 pub fn faulted(checks: &[Check]) -> bool {
     let mut faults = checks.iter().filter(|check| check.check == FAULTS);
     faults.any(Check::failed)
 }
 
 /// Checks that a runtime ended properly and lost no records.
-pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Check> {
+pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {
     const LOST: &str = "nothing-lost";
     let summary = match summary {
         Ok(summary) => summary,
@@ -79,7 +77,6 @@ pub fn capture_complete(capture: &Capture) -> Check {
     }
 }
 
-/// Reports memory shared with another process.
 pub fn shared_memory(capture: &Capture) -> Option<Check> {
     let mut steps = capture.replay().map(|timed| timed.event);
     let is_shared = steps.any(|step| step == HostEvent::Gap(&Gap::SharedMemory));
@@ -93,7 +90,6 @@ pub fn shared_memory(capture: &Capture) -> Option<Check> {
     is_shared.then(|| warned("shared-memory", text))
 }
 
-/// Reports inline PTX that is not traced.
 pub fn opaque_assembly(capture: &Capture) -> Option<Check> {
     let pieces: u32 = capture.modules.iter().map(|m| m.opaque_assembly).sum();
     let text = format!(

@@ -121,17 +121,12 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
     let sums = capture.par_fold(
         HashMap::<(u32, u64), Sums>::new,
         |sums, record, group| {
-            let sum = sums
-                .entry((record.number, u64::from(group.cta)))
-                .or_default();
+            let key = (record.number, u64::from(group.cta));
+            let sum = sums.entry(key).or_default();
             if let Some(site) = capture.sites().get(group.site) {
                 let accesses = group.lanes() as u64;
-                add(
-                    sum,
-                    site.op,
-                    accesses,
-                    accesses * u64::from(group.width_bytes),
-                );
+                let bytes = accesses * u64::from(group.width_bytes);
+                add(sum, site.op, accesses, bytes);
             }
         },
         |mut a, b| {

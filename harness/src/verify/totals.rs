@@ -25,16 +25,10 @@ impl Totals {
         self.bytes += other.bytes;
         for kernel in &other.kernels {
             let mut known = self.kernels.iter_mut();
-            let Some(known) = known.find(|known| known.name == kernel.name) else {
-                self.kernels.push(kernel.clone());
-                continue;
-            };
-            known.launches += kernel.launches;
-            known.ctas += kernel.ctas;
-            known.loads += kernel.loads;
-            known.stores += kernel.stores;
-            known.atomics += kernel.atomics;
-            known.bytes += kernel.bytes;
+            match known.find(|known| known.name == kernel.name) {
+                Some(known) => *known += kernel.clone(),
+                None => self.kernels.push(kernel.clone()),
+            }
         }
     }
 }
@@ -67,17 +61,12 @@ fn totals_of(scan: &CaptureScan, is_counted: fn(&Site) -> bool) -> Totals {
         summary.launches += 1;
         summary.ctas += launch.launch.ctas();
         if let Some(sums) = launch.sums {
-            for (op, tally) in [
-                (Op::Load, sums.loads),
-                (Op::Store, sums.stores),
-                (Op::AtomicAdd, sums.atomics),
-            ] {
-                let count = SiteCount {
-                    accesses: tally.threads,
-                    bytes: tally.bytes,
-                };
-                add(summary, op, count);
-            }
+            summary.loads += sums.loads.threads;
+            summary.stores += sums.stores.threads;
+            summary.atomics += sums.atomics.threads;
+            summary.bytes.loaded += sums.loads.bytes;
+            summary.bytes.stored += sums.stores.bytes;
+            summary.bytes.atomic += sums.atomics.bytes;
         }
         for (id, count) in &launch.sites {
             if let Some(site) = sites.get(*id).filter(|site| is_counted(site)) {

@@ -33,7 +33,6 @@ fn each(six: &Six<'_>, show: impl Fn(&Program<'_>) -> String) -> String {
     each.join(", ")
 }
 
-/// The judges of statements C1 to C15.
 pub(super) const JUDGES: [Judge; 15] = [
     c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,
 ];
@@ -235,7 +234,6 @@ fn c10(six: &Six<'_>) -> (bool, String) {
     (holds, numbers)
 }
 
-/// Returns the stride bins with a share of at least `min_share`.
 fn stride_bins(metrics: &Metrics, access: &str, min_share: f64) -> Vec<u64> {
     (metrics.strides.iter())
         .filter(|row| row.access == access && row.share >= min_share)

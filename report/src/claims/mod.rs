@@ -112,7 +112,6 @@ fn judge_published(figure: &str, judge: judges::Judge) -> String {
     }
 }
 
-/// Returns the published values of a program.
 fn published(name: &'static str) -> Program<'static> {
     let value = |quantity| first_value(name, quantity);
     let cut = |dimension: &str, bytes, share| {

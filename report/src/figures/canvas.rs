@@ -14,7 +14,6 @@ use std::sync::Once;
 const FAMILY: &str = "sans-serif";
 /// Font sizes in plotters are 1.24 times the em.
 const SIZE_PER_EM: f64 = 1.24;
-/// Default text size.
 pub(super) const EM: f64 = 12.0;
 /// Radius of a dot.
 pub(super) const DOT: f64 = 3.5;
@@ -98,7 +97,6 @@ impl TextStyle {
     }
 }
 
-/// Registers the embedded fonts with plotters, once per process.
 fn fonts() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

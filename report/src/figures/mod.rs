@@ -21,7 +21,7 @@ use canvas::EM;
 use maud::{Markup, html};
 use multiples::{Multiples, WIDTH};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use superstep_table::{FileError, Format};
 use svg::elements;
 
@@ -78,18 +78,18 @@ pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     Ok(document.into_string())
 }
 
-/// Creates `folder` and writes `<name>.svg`, `<name>.png` and `<name>.csv` into it. Returns the files.
+/// Creates `folder` and writes `<name>.svg`, `<name>.png` and `<name>.csv` into it.
 ///
 /// # Errors
 /// [`ReportError::Figure`], [`ReportError::File`].
-pub fn write(figure: &Multiples, folder: &Path) -> Result<Vec<PathBuf>> {
+pub fn write(figure: &Multiples, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
     let file = |extension: &str| folder.join(format!("{}.{extension}", figure.name));
     let (csv, vector, bitmap) = (file("csv"), file("svg"), file("png"));
     figure.table.write(Format::Csv, &csv)?;
     fs::write(&vector, svg(figure, figure.name)?).map_err(FileError::at("write", &vector))?;
     fs::write(&bitmap, png(figure)?).map_err(FileError::at("write", &bitmap))?;
-    Ok(vec![csv, vector, bitmap])
+    Ok(())
 }
 
 /// Draws the figure as a PNG file on white.

@@ -48,7 +48,6 @@ pub enum Layout {
 pub struct Multiples {
     /// File name without extension.
     pub name: &'static str,
-    /// Short heading.
     pub title: String,
     /// Description in a sentence or two, for screen readers.
     pub description: &'static str,

@@ -44,5 +44,11 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let logarithms: Vec<f64> = ratios.into_iter().map(f64::ln).collect();
+    let sum: f64 = logarithms.iter().sum();
+    (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
+}
+
 #[cfg(test)]
 mod tests;

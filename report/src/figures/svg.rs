@@ -12,7 +12,6 @@ use plotters::style::text_anchor::{HPos, VPos};
 /// Maximum number of cells that are drawn as rectangles with titles. More cells become a picture, which is smaller.
 const MAX_CELLS: usize = 400;
 
-/// Renders shapes as elements of an SVG document.
 pub(super) fn elements(shapes: &[Shape], figure: &'static str) -> Result<Markup> {
     Ok(html! {
         @for shape in shapes {

@@ -211,7 +211,6 @@ fn row(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> [(&'static st
     ]
 }
 
-/// Renders the findings of the only program of a run.
 fn single_findings(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> Markup {
     let found = found(benchmark, metrics).into_iter();
     let facts: Vec<(&str, String)> = found.filter(|(_, text)| text != DASH).collect();

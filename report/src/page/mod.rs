@@ -21,7 +21,7 @@ use crate::published::{Beside, of_run};
 use maud::{Markup, html};
 use rayon::prelude::*;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary};
@@ -29,8 +29,8 @@ use superstep_analysis::tables;
 use superstep_table::{FileError, Table};
 
 /// Redraws a run from its summary and the tables in `folder`: figures, tables of claims and published values, and
-/// `index.html`. Returns the path of the page.
-pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
+/// `index.html`.
+pub fn redraw(folder: &Path, run: &RunSummary) -> Result<()> {
     let run = &run.by_process();
     let measured = measured(folder, run)?;
     let rows = of_run(run, &measured);
@@ -45,10 +45,10 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     }
     measured.par_iter().try_for_each(|(name, metrics)| {
         let figures = figures::communication::all(&[(name, metrics)]);
-        let mut written = figures
+        let folder = drawings.join(name);
+        figures
             .iter()
-            .map(|it| figures::write(it, &drawings.join(name)));
-        written.try_for_each(|files| files.map(drop))
+            .try_for_each(|it| figures::write(it, &folder))
     })?;
     let claims = communication::claims(run, &measured);
     for table in [Table::of(&claims), Table::of(&rows)] {
@@ -59,7 +59,7 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let path = folder.join("index.html");
     let page = page(run, &measured, folder)?;
     fs::write(&path, page).map_err(FileError::at("write", &path))?;
-    Ok(path)
+    Ok(())
 }
 
 /// Renders the page of a run, with source lines from the files in its folder.
@@ -120,7 +120,6 @@ pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> 
     Ok(document(&front::title(run), &header, &main))
 }
 
-/// A section of the page.
 struct Part {
     id: String,
     /// Entry in the table of contents.
@@ -130,7 +129,6 @@ struct Part {
     content: Markup,
 }
 
-/// Renders a link to the section of a benchmark.
 fn to_section(benchmark: &BenchmarkSummary) -> Markup {
     link(&id("benchmark", &benchmark.name), &benchmark.name)
 }

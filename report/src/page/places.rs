@@ -220,11 +220,10 @@ fn patterns(name: &str, metrics: &Metrics) -> Markup {
         format!("Pairs of launches of {name} in which the second received data from the first");
     let table = [name, "pattern", &caption];
     let table = listed("", table, &metrics.patterns, |row| {
-        let to = kernel(row.receiver_stream, row.receiver_superstep);
         let pattern = Cell::Word(row.pattern.clone(), Meaning::Neutral);
         [
             ("From", kernel(row.source_stream, row.source_superstep)),
-            ("To", to),
+            ("To", kernel(row.receiver_stream, row.receiver_superstep)),
             ("Pattern", pattern),
             ("Sources", Cell::count(row.sources)),
             ("Receivers", Cell::count(row.receivers)),
@@ -278,9 +277,11 @@ fn footprints(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!("Distinct bytes that the launches of {name} touch");
     let table = [name, "footprint", &caption];
     listed("", table, &metrics.footprints, |row| {
-        let number = in_stream(row.superstep, row.stream);
         [
-            ("Superstep", Cell::Text(number)),
+            (
+                "Superstep",
+                Cell::Text(in_stream(row.superstep, row.stream)),
+            ),
             ("Kernel", Cell::Code(row.kernel.clone())),
             ("Read", size(row.read_bytes)),
             ("Written", size(row.written_bytes)),

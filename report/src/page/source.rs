@@ -24,7 +24,6 @@ pub fn source_file(folder: &Path, benchmark: &str, file: &str) -> PathBuf {
     sources.join(inside.collect::<PathBuf>())
 }
 
-/// Bytes of one line.
 #[derive(Clone, Copy, Default)]
 struct Heat {
     /// Loaded here, and stored by another CTA or kernel in an earlier launch.
@@ -60,22 +59,16 @@ pub(super) fn section(folder: &Path, name: &str, metrics: &Metrics) -> Markup {
     }
     for row in &metrics.counts_by_line {
         if let Some(heat) = lines.get_mut(&(row.file.as_str(), row.line)) {
-            heat.loaded += if row.operation == "store" {
-                0
-            } else {
-                row.bytes
-            };
-            heat.stored += if row.operation == "load" {
-                0
-            } else {
-                row.bytes
-            };
+            if row.operation != "store" {
+                heat.loaded += row.bytes;
+            }
+            if row.operation != "load" {
+                heat.stored += row.bytes;
+            }
         }
     }
-    let mut hottest: Vec<_> = lines
-        .into_iter()
-        .filter(|(_, heat)| heat.max() > 0)
-        .collect();
+    lines.retain(|_, heat| heat.max() > 0);
+    let mut hottest: Vec<_> = lines.into_iter().collect();
     hottest.sort_by_key(|(_, heat)| std::cmp::Reverse(heat.max()));
     hottest.truncate(MAX_LINES);
     let max = hottest.first().map_or(1, |(_, heat)| heat.max());

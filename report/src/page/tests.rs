@@ -394,9 +394,9 @@ fn run_is_redrawn_from_its_tables() {
     let tables = folder.path().join("tables/hs2d");
     std::fs::create_dir_all(&tables).unwrap();
     superstep_analysis::tables::write(&tables, &metrics().tables()).unwrap();
-    let page = redraw(folder.path(), &run()).unwrap();
+    redraw(folder.path(), &run()).unwrap();
     assert!(
-        std::fs::read_to_string(page)
+        std::fs::read_to_string(folder.path().join("index.html"))
             .unwrap()
             .contains("id=\"communication\"")
     );

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
-use crate::figures::numbers::count;
+use crate::figures::numbers::{count, geometric_mean};
 use crate::figures::{self, palette};
 use crate::html::{self, Cell, DASH, contents, document, id, link, section};
 use maud::{Markup, html};
@@ -81,11 +81,9 @@ impl Quantity {
         values.collect()
     }
 
-    /// Returns the geometric mean of the values.
     fn mean(&self, run: &RunSummary) -> Option<f64> {
-        let values = self.values(run);
-        let logarithms: f64 = values.iter().map(|(_, value)| value.ln()).sum();
-        (!values.is_empty()).then(|| (logarithms / values.len() as f64).exp())
+        let values = self.values(run).into_iter();
+        geometric_mean(values.map(|(_, value)| value))
     }
 
     /// Draws one plot for the mean over all programs and one for each program.

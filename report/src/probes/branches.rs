@@ -53,7 +53,6 @@ fn shares(branches: &ProgramSites<'_>) -> [f64; 2] {
     [percent(divergent, all), dynamic]
 }
 
-/// Maximum number of branches in a figure.
 const MAX_BARS: usize = 40;
 
 pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {

@@ -43,7 +43,6 @@ table_from! {
 
 const LANES: u64 = 32;
 
-/// The access groups of a program.
 struct Divergence<'a> {
     program: &'a str,
     cells: Vec<Cell>,

@@ -13,7 +13,7 @@ mod totals;
 mod values;
 
 pub use outcomes::{OutcomeShare, outcomes};
-pub use overheads::{Cost, add_overheads};
+pub use overheads::{ProbedBenchmark, add_overheads};
 pub use page::page;
 pub use totals::place;
 
@@ -110,7 +110,6 @@ impl ProgramSites<'_> {
         self.sites.iter().map(|site| site.fields[field]).sum()
     }
 
-    /// Counts the sites where `field` is above 0.
     fn above_zero(&self, field: usize) -> u64 {
         let sites = self.sites.iter();
         sites.filter(|site| site.fields[field] > 0).count() as u64

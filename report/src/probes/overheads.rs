@@ -4,55 +4,72 @@ use super::{Study, beside};
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::papers::{RODINIA, rodinia};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_table::Table;
+use superstep_trace::Failure;
 
 table_from! {
     /// Cost of the probe in each program.
-    fn table<'a>(cost, &'a Cost) = "overheads" {
-        program: String = "the program" => cost.program.clone();
+    fn table<'a>(cost, &'a ProbedBenchmark) = "overheads" {
+        program: String = "the program" => cost.name.clone();
         launches: u64 = "kernel launches" => cost.launches;
-        native_s: f64 ["s"] = "wall time of the program without the probe" => cost.total_s[0];
-        probed_s: f64 ["s"] = "wall time of the program with the probe" => cost.total_s[1];
-        native_kernel_ms: f64 ["ms"] = "time of all kernels without the probe" => cost.kernels_ms[0];
-        probed_kernel_ms: f64 ["ms"] = "time of all kernels with the probe" => cost.kernels_ms[1];
-        total_ratio: Option<f64> = "wall time with the probe divided by wall time without it" => ratio(cost.total_s);
+        native_s: f64 ["s"] = "wall time of the program without the probe" => cost.native_s;
+        probed_s: f64 ["s"] = "wall time of the program with the probe" => cost.probed_s;
+        native_kernel_ms: f64 ["ms"] = "time of all kernels without the probe" => cost.native_kernel_ms;
+        probed_kernel_ms: f64 ["ms"] = "time of all kernels with the probe" => cost.probed_kernel_ms;
+        total_ratio: Option<f64> = "wall time with the probe divided by wall time without it" => cost.ratios()[0];
         kernel_ratio: Option<f64> = "kernel time with the probe divided by kernel time without it" =>
-            ratio(cost.kernels_ms);
+            cost.ratios()[1];
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cost {
-    pub program: String,
+/// Times of a program with and without a probe.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbedBenchmark {
+    pub name: String,
+    pub failure: Option<Failure>,
     pub launches: u64,
-    /// Wall time in seconds, without the probe and with it.
-    pub total_s: [f64; 2],
-    /// Time of all kernels in milliseconds, without the probe and with it.
-    pub kernels_ms: [f64; 2],
+    /// Launches with probe results; `None` if unknown.
+    #[serde(default)]
+    pub probed_launches: Option<u64>,
+    /// Wall time of the program in seconds, without the probe.
+    pub native_s: f64,
+    pub probed_s: f64,
+    /// Time of all kernels in milliseconds, without the probe.
+    pub native_kernel_ms: f64,
+    pub probed_kernel_ms: f64,
 }
 
-/// Returns `after` divided by `before`; `None` if `before` is 0.
-fn ratio([before, after]: [f64; 2]) -> Option<f64> {
-    (before > 0.0).then(|| (1e3 * after / before).round() / 1e3)
+impl ProbedBenchmark {
+    /// Returns the time with the probe divided by the time without it, if that is not 0: of the whole program, and of
+    /// its kernels.
+    fn ratios(&self) -> [Option<f64>; 2] {
+        let times = [
+            (self.native_s, self.probed_s),
+            (self.native_kernel_ms, self.probed_kernel_ms),
+        ];
+        times.map(|(before, after)| (before > 0.0).then(|| (1e3 * after / before).round() / 1e3))
+    }
 }
 
 /// Adds the cost of `probe` in programs of `suite` to its study, next to SASSI's cost where the paper reports it.
-pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[Cost]) {
+pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[&ProbedBenchmark]) {
     let sassi = sassi_costs(suite, probe);
     let baseline = vec![(1.0, 0.0), (1.0, costs.len() as f64)];
     let mut marks = vec![Mark::Line(baseline, 1.0, palette::GREY)];
     let mut max = 2.0f64;
     // The first program is at the top.
     for (low, cost) in (0..).map(f64::from).zip(costs.iter().rev()) {
-        let kernels = (cost.kernels_ms, low + 0.5, palette::BLUE);
-        for (times, low, colour) in [kernels, (cost.total_s, low + 0.15, palette::SKY_BLUE)] {
-            if let Some(ratio) = ratio(times) {
+        let [total, kernels] = cost.ratios();
+        let kernels = (kernels, low + 0.5, palette::BLUE);
+        for (ratio, low, colour) in [kernels, (total, low + 0.15, palette::SKY_BLUE)] {
+            if let Some(ratio) = ratio {
                 max = max.max(ratio);
                 marks.push(Mark::Area((1.0, low), (ratio, low + 0.35), colour));
             }
         }
-        if let Some(&[_, kernels]) = sassi.get(&cost.program) {
+        if let Some(&[_, kernels]) = sassi.get(&cost.name) {
             max = max.max(kernels);
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
         }
@@ -61,14 +78,14 @@ pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[Cost]
         ("kernels", palette::BLUE),
         ("whole program", palette::SKY_BLUE),
     ];
-    if costs.iter().any(|cost| sassi.contains_key(&cost.program)) {
+    if costs.iter().any(|cost| sassi.contains_key(&cost.name)) {
         legend.push(("SASSI's kernels (table 3)", palette::VERMILLION));
     }
     let label = "time with the probe over time without";
     let times = |ratio: f64| format!("{}x", (1e2 * ratio).round() / 1e2);
     let plot = Plot {
         x: Scale::powers(0.5, max, label, times),
-        y: Scale::bands(costs.iter().rev().map(|cost| cost.program.clone()), ""),
+        y: Scale::bands(costs.iter().rev().map(|cost| cost.name.clone()), ""),
         marks,
         ..Plot::default()
     };
@@ -83,10 +100,10 @@ pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[Cost]
         description,
         &legend,
         vec![plot],
-        table(costs),
+        table(costs.iter().copied()),
     )
     .with_layout(Layout::Rows);
-    let measured = (costs.iter()).map(|it| (&*it.program, [it.total_s, it.kernels_ms].map(ratio)));
+    let measured = costs.iter().map(|it| (&*it.name, it.ratios()));
     let quantities = ["total_ratio", "kernel_ratio"];
     let published = beside((suite, &sassi), quantities, measured);
     study.published.extend(published);

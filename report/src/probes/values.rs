@@ -22,7 +22,6 @@ table! {
     }
 }
 
-/// Instructions of a program.
 struct Instructions<'a> {
     name: &'a str,
     all: Vec<Instruction>,

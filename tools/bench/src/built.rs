@@ -57,7 +57,7 @@ impl<'a> Built<'a> {
             _ => &self.executables.native,
         };
         let run = case.execute(kind, program, folder, capture)?;
-        let failure = run.failure(&case);
+        let failure = run.check_end(&case).err();
         Ok((run, failure))
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use crate::arguments::value::InvalidValue;
+use crate::arguments::value::invalid;
 use crate::capture::failure;
 use serde_json::json;
 use superstep_analysis::needs_accesses;
@@ -42,11 +42,11 @@ pub struct Args {
     json: bool,
 }
 
-fn parse_place(text: &str) -> Result<(PathBuf, u32), InvalidValue> {
+fn parse_place(text: &str) -> Result<(PathBuf, u32), String> {
     let place = text.rsplit_once(':');
     place
         .and_then(|(file, line)| Some((file.into(), line.parse().ok()?)))
-        .ok_or_else(|| InvalidValue::new("FILE:LINE, such as pc.cu:12", text))
+        .ok_or_else(|| invalid("FILE:LINE, such as pc.cu:12", text))
 }
 
 impl Args {
@@ -63,8 +63,8 @@ impl Args {
     }
 }
 
-fn parse_range(text: &str) -> Result<RangeInclusive<u32>, InvalidValue> {
-    let invalid = || InvalidValue::new("a launch N, or A..B with A at most B", text);
+fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let invalid = || invalid("a launch N, or A..B with A at most B", text);
     let number = |text: &str| text.trim().parse::<u32>().map_err(|_| invalid());
     let range = match text.split_once("..") {
         None => number(text).map(|launch| launch..=launch)?,
@@ -81,13 +81,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     needs_accesses(&capture, "accesses to list").map_err(failure)?;
     let mut problem = None;
     terminal::print(|out| {
-        if !args.json {
-            problem = list(out, &capture, args)?;
-            return Ok(());
-        }
-        write!(out, "[")?;
+        let (start, end) = if args.json { ("[", "\n]\n") } else { ("", "") };
+        write!(out, "{start}")?;
         problem = list(out, &capture, args)?;
-        writeln!(out, "\n]")
+        write!(out, "{end}")
     })?;
     match problem {
         Some(error) => Err(failure(error)),

@@ -107,11 +107,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         (_, None) => nested(NestedFormat::Json)?,
     };
     drop(step);
-    let lines: Vec<String> = files
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect();
-    terminal::print_lines(&lines)?;
+    let lines = files.iter().map(|file| file.display().to_string());
+    terminal::print_lines(&lines.collect::<Vec<_>>())?;
     Ok(capture::conclude(&capture))
 }
 

@@ -175,10 +175,8 @@ fn add_launch(
 ) {
     let (launch, thread_accesses) = (record.launch, record.thread_accesses());
     let name = capture.sites().display_name(&launch.kernel);
-    let known = contents
-        .kernels
-        .iter()
-        .position(|kernel| kernel.name == name);
+    let mut known = contents.kernels.iter();
+    let known = known.position(|kernel| kernel.name == name);
     let index = known.unwrap_or_else(|| {
         contents.kernels.push(KernelInfo {
             name: name.to_owned(),

@@ -117,7 +117,7 @@ fn print(comparison: &Comparison) -> Result<(), Failure> {
         let off = counts.predicated_off().map(|off| off.to_string());
         table.add_row([
             kernel,
-            class.word().to_owned(),
+            class.to_owned(),
             human_count(counts.groups),
             number(requests),
             number(executed),

@@ -31,15 +31,12 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = default_cache_dir()?;
-    let pruned = if args.prune {
-        let limits = PruneLimits {
-            bytes: args.max_size.bytes,
-            unused_for: Duration::from_secs(args.unused_for.saturating_mul(3600)),
-        };
-        Some(StepCache::new(folder.join("build")).prune(limits)?)
-    } else {
-        None
+    let limits = PruneLimits {
+        bytes: args.max_size.bytes,
+        unused_for: Duration::from_secs(args.unused_for.saturating_mul(3600)),
     };
+    let cache = StepCache::new(folder.join("build"));
+    let pruned = args.prune.then(|| cache.prune(limits)).transpose()?;
     let parts = parts(&folder);
     let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
     if args.json {

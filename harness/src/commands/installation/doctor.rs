@@ -138,13 +138,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         true => print_json(&json!({ "schema_version": 1, "version": version, "findings": all }))?,
         false => print(|out| {
             writeln!(out, "superstep {version}")?;
-            all.iter().try_for_each(
-                |Finding {
-                     state,
-                     name,
-                     detail,
-                 }| { writeln!(out, "{state:7} {name}: {detail}") },
-            )
+            for finding in all {
+                let (name, detail) = (&finding.name, &finding.detail);
+                writeln!(out, "{:7} {name}: {detail}", finding.state)?;
+            }
+            Ok(())
         })?,
     }
     Ok(match findings.missing {

@@ -48,9 +48,7 @@ pub struct Args {
 /// Treats `--backend auto` as CUDA, since a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let backend = args.build.backend.0.unwrap_or(Backend::Cuda);
-    let build = args
-        .build
-        .options_on(Some(backend), args.in_situ.protocol(args.protocol));
+    let build = args.build.options(Some(backend), args.protocol);
     let mut session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     args.in_situ.apply(&mut session)?;
     let program = Path::new(&args.suite);
@@ -70,7 +68,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
     // Missing inputs are omitted from the bundle with a warning.
-    let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
+    let fetched = session.fetch(&suite, &args.patterns.choice()?)?;
     let mut code = exit_code::OK;
     let mut programs = Vec::new();
     let built = build_programs(&session, &fetched, &probes)?;

@@ -17,7 +17,6 @@ use crate::arguments::source::SourceArgs;
 use crate::arguments::{FetchArgs, PatternArgs, value};
 use crate::terminal::print;
 
-/// Version of the `--json` output.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Debug, clap::Args)]
@@ -164,7 +163,7 @@ fn explain_suite(
     color: ColorChoice,
 ) -> Result<i32, Failure> {
     let suite = session.suite(suite)?;
-    let fetched = session.fetch_sources(&suite, &args.patterns.choice(None)?)?;
+    let fetched = session.fetch(&suite, &args.patterns.choice()?)?;
     let builder = session.builder()?;
     let mut rows: Vec<(&str, Result<Summary, Failure>)> = Vec::new();
     for (benchmark, tree) in fetched.sources() {

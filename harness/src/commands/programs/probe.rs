@@ -10,7 +10,7 @@ use superstep_build::{exit_code, interrupt};
 
 use crate::arguments::programs::ProgramArgs;
 use crate::arguments::start_workers;
-use crate::probe::{ProbeRun, RunOptions, measure, parameters, run_text, write_study};
+use crate::probe::{ProbeRun, RunOptions, measure, parameters, run_table, write_study};
 use crate::terminal::{print, print_json, print_lines};
 
 #[derive(Debug, clap::Args)]
@@ -65,7 +65,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         session.reporter.finish();
         let study = write_study(&folder, &record)?;
         if programs.execute.prints_text() {
-            print(|out| writeln!(out, "{}", run_text(&folder, &record, &study)))?;
+            let (costs, folder) = (run_table(&record), folder.display());
+            print(|out| writeln!(out, "{study}\n\n{costs}\nresults: {folder}"))?;
         }
         session.reporter.message("probe-finished", json!(record));
         if code == exit_code::OK {

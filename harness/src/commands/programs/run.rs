@@ -7,7 +7,7 @@ use superstep_analysis::run_summary::BenchmarkSummary;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 
-use crate::arguments::programs::{command, is_manifest, one_program};
+use crate::arguments::programs::{is_manifest, one_program};
 use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, FetchArgs, session, start_workers};
@@ -40,11 +40,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
-    let is_manifest = args.program.as_deref().is_some_and(is_manifest);
-    let chosen = match &args.program {
-        Some(program) => one_program(program, &args.source, args.size.clone())?,
-        None => command(&args.source)?,
-    };
+    let program = args.program.as_deref();
+    let is_manifest = program.is_some_and(is_manifest);
+    let chosen = one_program(program, &args.source, args.size)?;
     start_workers(args.build.jobs)?;
     let execute = &args.run.execute;
     let session = session(None, &args.build, &args.fetch, execute, args.run.in_situ)?;

@@ -2,7 +2,6 @@
 
 use clap::ColorChoice;
 use serde_json::json;
-use superstep_build::compile::PruneLimits;
 use superstep_build::failure::Failure;
 use superstep_build::installation::Installation;
 use superstep_build::manifest::load_suite;
@@ -72,6 +71,6 @@ pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
         let fields = json!({ "benchmark": benchmark.name, "ok": error.is_none(), "error": error });
         session.reporter.message("benchmark-built", fields);
     })?;
-    session.prune(PruneLimits::default());
+    session.prune();
     Ok(args.run.finish(run, &programs, color)?.1)
 }

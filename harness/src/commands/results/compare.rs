@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use crate::arguments::value;
 use crate::results::{MIN_TIME_S, MessageFormat, RunFolder, human_bytes};
 use crate::terminal::{print, print_json};
-use crate::verify::{Difference, in_short, same_each_launch};
+use crate::verify::{in_short, same_each_launch};
 use serde::Serialize;
 use serde_json::json;
 use superstep_analysis::run_summary::{
-    BenchmarkSummary, CommunicationSummary, Reproducibility, RunSummary, Seconds, Status, in_words,
+    BenchmarkSummary, CommunicationSummary, InputRecord, Reproducibility, RunSummary, Seconds,
+    Status, in_words,
 };
 use superstep_build::bail;
 use superstep_build::compile::quote;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
-use superstep_trace::Bounds;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -76,8 +76,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     print(|out| {
         if args.message_format == MessageFormat::Human {
-            for line in command_difference(runs) {
-                writeln!(out, "{line}")?;
+            if let Some(lines) = command_difference(runs) {
+                writeln!(out, "{lines}")?;
             }
             if let Some(why) = &incomparable {
                 writeln!(out, "no time ratios: {why}")?;
@@ -103,11 +103,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// Returns lines with the command of each run, or none if the commands are equal.
-fn command_difference(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
+/// Returns lines with the command of each run, or `None` if the commands are equal.
+fn command_difference(runs: [(&PathBuf, &RunSummary); 2]) -> Option<String> {
     let [(_, a), (_, b)] = runs;
     if a.command.get(1..) == b.command.get(1..) {
-        return Vec::new();
+        return None;
     }
     let line = |number: &str, (folder, run): (&PathBuf, &RunSummary)| {
         let words: Vec<String> = run.command.iter().skip(1).map(|word| quote(word)).collect();
@@ -118,11 +118,8 @@ fn command_difference(runs: [(&PathBuf, &RunSummary); 2]) -> Vec<String> {
         )
     };
     let title = "the command lines differ; below, the first run's values come first:";
-    vec![
-        title.to_owned(),
-        line("first", runs[0]),
-        line("second", runs[1]),
-    ]
+    let (first, second) = (line("first", runs[0]), line("second", runs[1]));
+    Some(format!("{title}\n{first}\n{second}"))
 }
 
 /// Returns why the two runs' times are not comparable, or `None` if they are.
@@ -150,15 +147,15 @@ fn compare(a: &RunSummary, b: &RunSummary, max_slowdown: Option<f64>) -> Vec<Lin
                 }
                 benchmarks(first, second, max_slowdown)
             }
-            (None, _) => Err(Difference("only in the second run".to_owned())),
-            (_, None) => Err(Difference("only in the first run".to_owned())),
+            (None, _) => Err("only in the second run".to_owned()),
+            (_, None) => Err("only in the first run".to_owned()),
         };
         Line {
             reason: "comparison",
             schema_version: 1,
             benchmark: row.name.clone(),
             equal: result.is_ok(),
-            detail: result.unwrap_or_else(|difference| difference.to_string()),
+            detail: result.unwrap_or_else(|difference| difference),
             time_ratios,
         }
     };
@@ -185,33 +182,30 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
+fn same<T: PartialEq + ToString>(what: &str, first: T, second: T) -> Result<(), String> {
+    same_shown(what, &first, &second, T::to_string)
+}
+
 /// Compares two values; `show` formats them for the message.
-fn same<T: PartialEq>(
+fn same_shown<T: PartialEq>(
     what: &str,
     first: &T,
     second: &T,
     show: impl Fn(&T) -> String,
-) -> Result<(), Difference> {
+) -> Result<(), String> {
     if first == second {
         return Ok(());
     }
     let (first, second) = (show(first), show(second));
-    Err(Difference(format!("{what}: {first} and {second}")))
+    Err(format!("{what}: {first} and {second}"))
 }
 
-fn inputs(benchmark: &BenchmarkSummary) -> Vec<(&str, &str)> {
-    let inputs = benchmark.inputs.iter();
-    let hashes = inputs.map(|input| (input.name.as_str(), input.sha256.as_str()));
-    hashes.collect()
-}
-
-fn show_inputs(inputs: &Vec<(&str, &str)>) -> String {
-    let input = |(name, sha256): &(&str, &str)| format!("{name} ({sha256})");
-    let all: Vec<String> = inputs.iter().map(input).collect();
-    if all.is_empty() {
-        "none".to_owned()
-    } else {
-        all.join(", ")
+fn inputs(benchmark: &BenchmarkSummary) -> String {
+    let input = |input: &InputRecord| format!("{} ({})", input.name, input.sha256);
+    let all: Vec<String> = benchmark.inputs.iter().map(input).collect();
+    match &all[..] {
+        [] => "none".to_owned(),
+        all => all.join(", "),
     }
 }
 
@@ -230,36 +224,26 @@ fn benchmarks(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,
     max_slowdown: Option<f64>,
-) -> Result<String, Difference> {
+) -> Result<String, String> {
     for (run, benchmark) in [("first", a), ("second", b)] {
         if benchmark.status != Status::Passed {
             let status = benchmark.status.as_str();
-            return Err(Difference(format!("{status} in the {run} run")));
+            return Err(format!("{status} in the {run} run"));
         }
     }
-    same("size", &a.size, &b.size, String::clone)?;
-    same("inputs", &inputs(a), &inputs(b), show_inputs)?;
+    same("size", &a.size, &b.size)?;
+    same("inputs", inputs(a), inputs(b))?;
     let common = a.same().min(b.same());
     let (launches, ctas) = (a.launches.unwrap_or(0), a.ctas.unwrap_or(0));
     if common >= Reproducibility::Launches {
-        same(
-            "launches",
-            &launches,
-            &b.launches.unwrap_or(0),
-            u64::to_string,
-        )?;
-        same("CTAs", &ctas, &b.ctas.unwrap_or(0), u64::to_string)?;
+        same("launches", launches, b.launches.unwrap_or(0))?;
+        same("CTAs", ctas, b.ctas.unwrap_or(0))?;
     }
     if common != Reproducibility::Launches {
-        same(
-            "kernels",
-            &a.kernels.len(),
-            &b.kernels.len(),
-            usize::to_string,
-        )?;
+        same("kernels", a.kernels.len(), b.kernels.len())?;
         for (a, b) in a.kernels.iter().zip(&b.kernels) {
             if common >= Reproducibility::Counts || !same_each_launch(a, b) {
-                same("kernel", a, b, in_short)?;
+                same_shown("kernel", a, b, in_short)?;
             }
         }
     }
@@ -267,11 +251,10 @@ fn benchmarks(
         volumes_agree(a, b)?;
         format!("{launches} launches, {ctas} CTAs, and communication; an in-situ run has no digest")
     } else if common == Reproducibility::Digests {
-        let digest = |digest: &Option<String>| digest.clone().unwrap_or_else(|| "none".to_owned());
-        same("digest", &a.digest, &b.digest, digest)?;
+        let [digest, other] = [a, b].map(|it| it.digest.as_deref().unwrap_or("none"));
+        same("digest", digest, other)?;
         let (first, second) = (&a.communication, &b.communication);
-        same("communication", first, second, show_communication)?;
-        let digest = digest(&a.digest);
+        same_shown("communication", first, second, show_communication)?;
         format!("{launches} launches, {ctas} CTAs, digest {digest}")
     } else {
         let change = volume_changes(a, b);
@@ -280,9 +263,9 @@ fn benchmarks(
     if let Some(limit) = max_slowdown {
         for (name, a, b) in times(&a.seconds, &b.seconds) {
             if a.max(b) >= MIN_TIME_S && b > a * (1.0 + limit / 100.0) {
-                return Err(Difference(format!(
+                return Err(format!(
                     "{name}: {a:.3} s and {b:.3} s, more than {limit} % slower"
-                )));
+                ));
             }
         }
     }
@@ -290,22 +273,14 @@ fn benchmarks(
 }
 
 /// Compares the bounds of communication if one run was in situ.
-fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Difference> {
+fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), String> {
     let (a, b) = (a.communication, b.communication);
     let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
-    same(
-        "bytes stored",
-        &first.stored_bytes,
-        &second.stored_bytes,
-        u64::to_string,
-    )?;
+    same("bytes stored", first.stored_bytes, second.stored_bytes)?;
     let [x, y] = [&first, &second].map(CommunicationSummary::communicated_between);
     if x.least > y.most || y.least > x.most {
-        let words = |it: Bounds| in_words(it, human_bytes);
-        let (first, second) = (words(x), words(y));
-        return Err(Difference(format!(
-            "bytes communicated: {first} and {second}"
-        )));
+        let [first, second] = [x, y].map(|it| in_words(it, human_bytes));
+        return Err(format!("bytes communicated: {first} and {second}"));
     }
     Ok(())
 }

@@ -100,9 +100,8 @@ impl Outcome {
         if run.files.end != End::Exited(checks.exit_code) {
             return Outcome::FailureSymptom;
         }
-        let check_failed = check_manifest(&run.files, checks)
-            .iter()
-            .any(|check| !check.ok);
+        let manifest = check_manifest(&run.files, checks);
+        let check_failed = manifest.iter().any(|check| !check.ok);
         let messages = |run: &Run| without_numbers(&run.stderr_text());
         if failed || check_failed || messages(run) != messages(reference) {
             return Outcome::FailureSymptom;
@@ -125,12 +124,10 @@ impl Outcome {
 
 /// Replaces numbers, such as times and addresses, in a program's output.
 fn without_numbers(text: &str) -> String {
-    static NUMBER: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?").ok());
-    match &*NUMBER {
-        Some(number) => number.replace_all(text, "#").into_owned(),
-        None => text.to_owned(),
-    }
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?").expect("the pattern must be valid")
+    });
+    NUMBER.replace_all(text, "#").into_owned()
 }
 
 /// Returns the share of `count` in `all` and its 95 % interval (Wilson, "Probable inference …", JASA 22, 1927).
@@ -158,20 +155,16 @@ pub struct Tally {
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     let injected = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
     let all = injected.count() as u64;
-    let count = |wanted| {
-        outcomes
-            .iter()
-            .filter(|&&outcome| outcome == wanted)
-            .count() as u64
-    };
-    Outcome::ALL
-        .into_iter()
-        .map(|outcome| Tally {
+    let tally = |outcome| {
+        let same = outcomes.iter().filter(|&&other| other == outcome);
+        let count = same.count() as u64;
+        Tally {
             outcome,
-            count: count(outcome),
-            share: wilson(count(outcome), all),
-        })
-        .collect()
+            count,
+            share: wilson(count, all),
+        }
+    };
+    Outcome::ALL.map(tally).into()
 }
 
 /// Formats a line per program with a column per effect. The mean weights all programs equally.
@@ -195,11 +188,9 @@ pub fn effect_table(programs: &[(String, Vec<Tally>)]) -> String {
         table.add_row([name.clone(), all.to_string()].into_iter().chain(cells));
     }
     if programs.len() > 1 {
-        let all = ["mean".to_owned(), String::new()];
-        table.add_row(
-            all.into_iter()
-                .chain(means.map(|mean| format!("{mean:.1} %"))),
-        );
+        let means = means.map(|mean| format!("{mean:.1} %"));
+        let all = ["mean".to_owned(), String::new()].into_iter();
+        table.add_row(all.chain(means));
     }
     table_lines(table, 1).join("\n")
 }

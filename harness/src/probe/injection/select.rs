@@ -1,6 +1,6 @@
 //! The space of possible injections, and the choice among them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -119,20 +119,11 @@ impl Space {
     }
 
     /// Returns the slots, by launch, whose per-thread counts are needed.
-    pub fn places(&self, choices: &[Choice]) -> BTreeMap<u32, Vec<u32>> {
-        let mut places: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for row in choices
-            .iter()
-            .filter_map(|choice| self.rows.get(choice.row))
-        {
-            places
-                .entry(row.template.launch)
-                .or_default()
-                .push(row.slot);
-        }
-        for slots in places.values_mut() {
-            slots.sort_unstable();
-            slots.dedup();
+    pub fn places(&self, choices: &[Choice]) -> BTreeMap<u32, BTreeSet<u32>> {
+        let mut places: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for row in choices.iter().map(|choice| &self.rows[choice.row]) {
+            let slots = places.entry(row.template.launch).or_default();
+            slots.insert(row.slot);
         }
         places
     }

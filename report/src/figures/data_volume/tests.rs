@@ -13,15 +13,9 @@ fn table_round_trips_through_csv_and_figure_escapes_names() {
         communicated_stored_bytes: 1,
         communication_share: 0.25,
     }];
-    let files = super::super::write(&draw(&rows), folder.path()).unwrap();
-    let names: Vec<_> = files
-        .iter()
-        .filter_map(|f| f.file_name()?.to_str())
-        .collect();
-    assert_eq!(
-        names,
-        ["data-volume.csv", "data-volume.svg", "data-volume.png"]
-    );
+    super::super::write(&draw(&rows), folder.path()).unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    let files = ["csv", "svg", "png"].map(|it| folder.path().join(format!("data-volume.{it}")));
     assert_eq!(read_csv::<DataVolumeRow>(&files[0]).unwrap(), rows);
     let svg = std::fs::read_to_string(&files[1]).unwrap();
     assert!(svg.contains("role=\"img\"") && svg.contains("<title id=\"data-volume-title\">"));

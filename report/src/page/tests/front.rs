@@ -133,7 +133,10 @@ fn source_lines_come_from_the_files_in_the_run() {
     let tables = folder.path().join("tables/hs2d");
     std::fs::create_dir_all(&tables).unwrap();
     superstep_analysis::tables::write(&tables, &metrics_with_flow().tables()).unwrap();
-    let page = || std::fs::read_to_string(redraw(folder.path(), &run()).unwrap()).unwrap();
+    let page = || {
+        redraw(folder.path(), &run()).unwrap();
+        std::fs::read_to_string(folder.path().join("index.html")).unwrap()
+    };
     assert!(!page().contains("Source of hs2d"));
     let file = source_file(folder.path(), "hs2d", "../src/hs2d.cu");
     assert!(file.starts_with(folder.path().join("benchmarks/hs2d/sources")));

@@ -2,10 +2,10 @@
 
 use super::rows;
 use crate::probes::Study;
-use crate::probes::overheads::{Cost, add_overheads};
+use crate::probes::overheads::{ProbedBenchmark, add_overheads};
 use serde_json::json;
 
-fn study(suite: &str, probe: &str, costs: &[Cost]) -> Study {
+fn study(suite: &str, probe: &str, costs: &[&ProbedBenchmark]) -> Study {
     let mut found = Study::default();
     add_overheads(&mut found, suite, probe, costs);
     found
@@ -13,13 +13,16 @@ fn study(suite: &str, probe: &str, costs: &[Cost]) -> Study {
 
 #[test]
 fn ratios_are_compared_with_published_ones() {
-    let cost = |program: &str, kernels_ms| Cost {
-        program: program.into(),
+    let cost = |name: &str, [native_kernel_ms, probed_kernel_ms]: [f64; 2]| ProbedBenchmark {
+        name: name.into(),
         launches: 1,
-        total_s: [1.0, 1.5],
-        kernels_ms,
+        native_s: 1.0,
+        probed_s: 1.5,
+        native_kernel_ms,
+        probed_kernel_ms,
+        ..ProbedBenchmark::default()
     };
-    let costs = [cost("nn", [2.0, 5.0]), cost("new", [0.0, 0.0])];
+    let costs = [&cost("nn", [2.0, 5.0]), &cost("new", [0.0, 0.0])];
     let found = study("rodinia", "branches", &costs);
     let table = &found.tables[0];
     let ratios = |row| ["total_ratio", "kernel_ratio"].map(|ratio| table.text(row, ratio));

@@ -103,6 +103,7 @@ impl Source {
         Ok(Some(ProgramChoice {
             size: Some(size.to_owned()),
             selection: Selection::new(&names, &[])?,
+            without_inputs: false,
         }))
     }
 

@@ -67,7 +67,10 @@ fn threads_are_chosen_as_often_as_they_execute_the_instruction() {
 fn places_are_listed_once() {
     let space = space(&[5, 5]);
     let choices: Vec<Choice> = (0..50).filter_map(|n| space.choose(1, n)).collect();
-    assert_eq!(space.places(&choices), BTreeMap::from([(0, vec![0, 1])]));
+    assert_eq!(
+        space.places(&choices),
+        BTreeMap::from([(0, BTreeSet::from([0, 1]))])
+    );
 }
 
 #[test]

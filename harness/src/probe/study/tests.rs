@@ -1,4 +1,4 @@
-//! Tests for `overhead`.
+//! Tests for `study`.
 
 use super::*;
 use superstep_build::failure::Failure;
