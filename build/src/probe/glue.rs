@@ -48,19 +48,10 @@ fn line_directive(definition: &Path, index: usize, point: &Point) -> String {
     )
 }
 
+/// Returns the whole file for a probe's host code, the text of the user's file at `path`.
 pub fn host_source(code: &str, path: &Path) -> String {
     let name = quoted(path);
-    format!(
-        "#include <superstep/runtime.h>\n\
-         extern \"C\" __attribute__((weak)) int initialise(const superstep_launch *launch, unsigned long long *parameters);\n\
-         extern \"C\" __attribute__((weak)) void finalise(const superstep_launch *launch);\n\
-         #line 1 \"{name}\"\n{code}\n#line 1 \"generated\"\n\
-         static int superstep_before_launch(const superstep_launch *launch, unsigned long long *parameters, void *) {{\n  \
-         return initialise ? initialise(launch, parameters) : 1;\n}}\n\
-         static void superstep_after_launch(const superstep_launch *launch, void *) {{\n  if (finalise) finalise(launch);\n}}\n\
-         __attribute__((constructor)) static void superstep_register_hooks() {{\n  \
-         superstep_observe(superstep_before_launch, superstep_after_launch, nullptr);\n}}\n"
-    )
+    format!("#include <superstep/hooks.h>\n#line 1 \"{name}\"\n{code}\n")
 }
 
 fn quoted(path: &Path) -> String {
