@@ -14,7 +14,7 @@ use superstep_table::arrow_array::cast::AsArray as _;
 use superstep_table::arrow_array::types::Int8Type;
 use superstep_table::arrow_array::{RecordBatch, StringArray};
 use superstep_table::{Row as _, Table, Writer, file, table};
-use superstep_trace::{AllocationKind, Capture, LaunchOutcome, LaunchRecord, Proof};
+use superstep_trace::{AllocationKind, Capture, LaunchOutcome, LaunchRecord};
 
 use crate::accesses::Choice;
 use crate::error::Result;
@@ -190,10 +190,7 @@ fn sites(capture: &Capture) -> impl Iterator<Item = SiteRow> {
         column: site.column,
         op: site.op.name(),
         width_bytes: site.width_bytes,
-        proof: match site.proof {
-            Proof::Proven => "proven",
-            Proof::Tested => "tested",
-        },
+        proof: site.proof.name(),
     })
 }
 

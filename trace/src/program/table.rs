@@ -30,14 +30,14 @@ named! {
     }
 }
 
-/// Evidence that a site accesses global memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Proof {
-    /// The address space analysis proved it.
-    Proven,
-    /// The program tests each address while it runs.
-    Tested,
+named! {
+    /// Evidence that a site accesses global memory.
+    pub enum Proof("proof") {
+        /// The address space analysis proved it.
+        Proven => "proven",
+        /// The program tests each address while it runs.
+        Tested => "tested",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
