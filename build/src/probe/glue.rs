@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use superstep_trace::ProbeSpec;
-use superstep_trace::probe::{Combine, Field, FieldsIn, OncePer, Pass, Per, Point, Word};
+use superstep_trace::probe::{Field, FieldsIn, OncePer, Pass, Per, Point, Word};
 
 /// Returns the whole file. `handler` is the text of the user's file at `path`; compiler messages refer to lines of that
 /// file. `definition` is the YAML file: if a handler does not accept the arguments that its point passes, compiler
@@ -22,11 +22,7 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
         "#line 1 \"{}\"\n{handler}\n#line 1 \"generated\"\n",
         quoted(path)
     );
-    begin(&mut text, spec);
-    flush(&mut text, spec);
-    if spec.fields_in == FieldsIn::Memory {
-        merge(&mut text, spec);
-    }
+    fields(&mut text, spec);
     for (index, point) in spec.points.iter().enumerate() {
         text.push_str(&line_directive(definition, index, point));
         dispatcher(&mut text, spec, index, point);
@@ -177,99 +173,35 @@ fn expressions(pass: &Pass) -> [&'static str; 2] {
     }
 }
 
-fn begin(text: &mut String, spec: &ProbeSpec) {
-    text.push_str("extern \"C\" __device__ void superstep_begin(void *fields) {\n  Fields &f = *static_cast<Fields *>(fields);\n  (void)f;\n");
-    for field in &spec.fields {
-        let complemented = field.combine.is_complemented();
-        let start = if complemented { "~0ull" } else { "0" };
-        let _ = writeln!(text, "  f.{} = ({}){start};", field.name, word(field));
+/// Describes the fields to `superstep/fields.h`, which defines the functions that start and keep them.
+fn fields(text: &mut String, spec: &ProbeSpec) {
+    text.push_str("#define SUPERSTEP_FIELDS(superstep_each)");
+    for (index, field) in spec.fields.iter().enumerate() {
+        // `superstep::Combine` has the same names.
+        let (combine, word, name) = (field.combine, word(field), &field.name);
+        let _ = write!(
+            text,
+            " superstep_each({index}, {combine:?}, {word}, {name})"
+        );
     }
-    text.push_str("}\n");
-}
-
-/// Defines the probe's context `c` and, if there are fields, `at`, the address of the first one, and `between`, the
-/// distance from one field to the next.
-fn locate_fields(text: &mut String, spec: &ProbeSpec) {
-    text.push_str(
-        "  const superstep::Context *c = superstep::context_of(context);\n  (void)c; (void)f;\n",
-    );
-    let fields = spec.fields.len();
-    if fields == 0 {
-        return;
-    }
-    // Words of neighbouring threads are adjacent; the words of a CTA or a launch are contiguous.
-    let word = match spec.per {
+    let word_bytes = match spec.per {
         Per::Thread if spec.fields.iter().all(|field| field.word == Word::U32) => 4,
         _ => 8,
     };
-    let (unit, between) = match spec.per {
-        Per::Thread => ("superstep::thread()", "superstep::fixed(c->slot_stride) * "),
-        Per::Cta => ("superstep::cta() * superstep::fixed(c->unit_stride)", ""),
-        Per::Launch => (
-            "superstep::copy(superstep::fixed(c->units)) * superstep::fixed(c->unit_stride)",
-            "",
-        ),
+    let per = match spec.per {
+        Per::Thread => "THREAD",
+        Per::Cta => "CTA",
+        Per::Launch => "LAUNCH",
     };
+    let count = spec.fields.len();
     let _ = writeln!(
         text,
-        "  const unsigned long long between = {between}{word};\n  const unsigned long long at = superstep::fixed(c->fields) + {unit} * {word} + \
-         ((site & 0xffff) - superstep::fixed(c->first_slot)) * ({fields} * between);"
+        "\n#define SUPERSTEP_FIELD_COUNT {count}\n#define SUPERSTEP_PER_{per}\n#define SUPERSTEP_WORD_BYTES {word_bytes}"
     );
-}
-
-fn flush(text: &mut String, spec: &ProbeSpec) {
-    text.push_str(
-        "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
-         const Fields &f = *static_cast<const Fields *>(fields);\n",
-    );
-    locate_fields(text, spec);
-    for (index, field) in spec.fields.iter().enumerate() {
-        let (combine, word, name) = (combine(field.combine), word(field), &field.name);
-        let (function, once) = match spec.per {
-            Per::Thread => ("keep_own", ", once"),
-            Per::Cta | Per::Launch => ("keep", ""),
-        };
-        let _ = writeln!(
-            text,
-            "  superstep::{function}<superstep::{combine}, {word}>(at + {index} * between, f.{name}{once});"
-        );
+    if spec.fields_in == FieldsIn::Memory {
+        text.push_str("#define SUPERSTEP_FIELDS_IN_MEMORY\n");
     }
-    text.push_str("}\n");
-}
-
-/// Merges the values shared by the lanes in a mask into memory. All words are read before any is changed, so that a
-/// warp waits for memory only once.
-fn merge(text: &mut String, spec: &ProbeSpec) {
-    text.push_str(
-        "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n",
-    );
-    locate_fields(text, spec);
-    for (index, field) in spec.fields.iter().enumerate() {
-        let (combine, word, name) = (combine(field.combine), word(field), &field.name);
-        let complemented = field.combine.is_complemented();
-        let sign = if complemented { "~" } else { "" };
-        let _ = writeln!(
-            text,
-            "  unsigned long long *const word_{index} = superstep::in_global_memory<unsigned long long>(at + {index} * between);\n  \
-             const unsigned long long value_{index} = ({word}){sign}f.{name};\n  \
-             const bool news_{index} = superstep::is_news<superstep::{combine}>(word_{index}, value_{index});"
-        );
-    }
-    let any: Vec<String> = (0..spec.fields.len())
-        .map(|index| format!("news_{index}"))
-        .collect();
-    if !any.is_empty() {
-        let any = any.join(" | ");
-        let _ = writeln!(text, "  if (!({any}) || !superstep::leads(mask)) return;");
-    }
-    for (index, field) in spec.fields.iter().enumerate() {
-        let combine = combine(field.combine);
-        let _ = writeln!(
-            text,
-            "  if (news_{index}) superstep::change<superstep::{combine}>(word_{index}, value_{index});"
-        );
-    }
-    text.push_str("}\n#endif\n");
+    text.push_str("#include <superstep/fields.h>\n");
 }
 
 fn groups(text: &mut String, spec: &ProbeSpec, definition: &Path) {
@@ -289,14 +221,4 @@ fn groups(text: &mut String, spec: &ProbeSpec, definition: &Path) {
     text.push_str(
         "    }\n    superstep_flush(context, group->site, &fields, false);\n  }\n}\n#endif\n",
     );
-}
-
-fn combine(combine: Combine) -> &'static str {
-    match combine {
-        Combine::Sum => "Sum",
-        Combine::Min => "Min",
-        Combine::Max => "Max",
-        Combine::And => "And",
-        Combine::Or => "Or",
-    }
 }
