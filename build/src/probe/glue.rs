@@ -64,10 +64,12 @@ fn word(field: &Field) -> &'static str {
 /// Returns the definition, without `const unsigned`, of an argument that the lanes of a warp compute together.
 fn warp_argument(pass: &Pass) -> Option<&'static str> {
     match pass {
-        Pass::TakenMask => Some("taken_mask = __ballot_sync(mask, payload != 0)"),
-        Pass::UniqueLines => Some("unique_lines = superstep::unique_lines(mask, payload)"),
-        Pass::AndBits => Some("long long and_bits = superstep::and_bits(mask, payload, width)"),
-        Pass::OrBits => Some("long long or_bits = superstep::or_bits(mask, payload, width)"),
+        Pass::TakenMask => Some("taken_mask = __ballot_sync(active_mask, payload != 0)"),
+        Pass::UniqueLines => Some("unique_lines = superstep::unique_lines(active_mask, payload)"),
+        Pass::AndBits => {
+            Some("long long and_bits = superstep::and_bits(active_mask, payload, width)")
+        }
+        Pass::OrBits => Some("long long or_bits = superstep::or_bits(active_mask, payload, width)"),
         _ => None,
     }
 }
@@ -92,18 +94,18 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     }
     match point.once_per {
         OncePer::Thread => {
-            let arguments = arguments(spec, point, false);
+            let arguments = arguments(spec, point);
             let keyword = if point.replaces { "return " } else { "" };
             let _ = writeln!(text, "  {keyword}{}({arguments});", point.call);
         }
         OncePer::Warp => {
             text.push_str("#ifdef SUPERSTEP_CPU\n  superstep::__superstep_probe_log(site, width, payload);\n#else\n");
-            text.push_str("  const unsigned mask = superstep::lanes_here(site);\n");
+            text.push_str("  const unsigned active_mask = superstep::lanes_here(site);\n");
             let lines: BTreeSet<&str> = point.pass.iter().filter_map(warp_argument).collect();
             for line in lines {
                 let _ = writeln!(text, "  const unsigned {line};");
             }
-            let arguments = arguments(spec, point, false);
+            let arguments = arguments(spec, point);
             let shares_tables = point.pass.iter().any(|pass| matches!(pass, Pass::Table(_)));
             let in_memory = spec.fields_in == FieldsIn::Memory;
             if in_memory {
@@ -114,11 +116,11 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
             let leader = if in_memory && !shares_tables {
                 ""
             } else {
-                "if (superstep::leads(mask)) "
+                "if (superstep::leads(active_mask)) "
             };
             let _ = writeln!(text, "  {leader}{}({arguments});", point.call);
             if in_memory {
-                text.push_str("  superstep_keep_now(context, mask, site, own);\n");
+                text.push_str("  superstep_keep_now(context, active_mask, site, own);\n");
             }
             text.push_str("#endif\n");
         }
@@ -126,50 +128,25 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     text.push_str("}\n");
 }
 
-fn arguments(spec: &ProbeSpec, point: &Point, for_group: bool) -> String {
-    let list: Vec<String> = point
-        .pass
-        .iter()
-        .map(|pass| match pass {
-            Pass::Table(name) => {
-                let before = spec.tables.iter().take_while(|table| table.name != *name);
-                let offset: u64 = before.map(|table| table.words).sum();
-                format!("superstep::tables(context) + {offset}")
-            }
-            other => {
-                let [own, group] = expressions(other);
-                (if for_group { group } else { own }).to_owned()
-            }
-        })
-        .collect();
+fn arguments(spec: &ProbeSpec, point: &Point) -> String {
+    let list: Vec<String> = point.pass.iter().map(|pass| argument(spec, pass)).collect();
     list.join(", ")
 }
 
-/// Returns the C++ expressions for an argument: for a lane or warp, and for a group of lanes that the CPU backend has
-/// collected. `arguments` handles tables.
-fn expressions(pass: &Pass) -> [&'static str; 2] {
+fn argument(spec: &ProbeSpec, pass: &Pass) -> String {
     match pass {
-        Pass::Fields => ["*static_cast<Fields *>(fields)", "fields"],
-        Pass::Site => ["site", "group->site"],
-        Pass::Line => ["line", "group->line"],
-        Pass::Launch => [
-            "superstep::fixed(superstep::context_of(context)->launch)",
-            "superstep::context_of(group->context)->launch",
-        ],
-        Pass::Address | Pass::Value => ["payload", "0"],
-        Pass::Width => ["width", "group->width"],
-        Pass::Operation => ["operation", "group->operation"],
-        Pass::Taken => ["payload != 0", "0"],
-        Pass::Parameters => [
-            "superstep::in_global_memory<const unsigned long long>(superstep::fixed(superstep::context_of(context)->parameters))",
-            "superstep::in_global_memory<const unsigned long long>(superstep::context_of(group->context)->parameters)",
-        ],
-        Pass::ActiveMask => ["mask", "group->active_mask"],
-        Pass::TakenMask => ["taken_mask", "group->taken_mask"],
-        Pass::UniqueLines => ["unique_lines", "group->unique_lines"],
-        Pass::AndBits => ["and_bits", "group->and_bits"],
-        Pass::OrBits => ["or_bits", "group->or_bits"],
-        Pass::Table(_) => ["0", "0"],
+        Pass::Table(name) => {
+            let before = spec.tables.iter().take_while(|table| table.name != *name);
+            let offset: u64 = before.map(|table| table.words).sum();
+            format!("superstep::tables(context) + {offset}")
+        }
+        Pass::Fields => "*static_cast<Fields *>(fields)".to_owned(),
+        Pass::Launch => "superstep::fixed(superstep::context_of(context)->launch)".to_owned(),
+        Pass::Parameters => "superstep::in_global_memory<const unsigned long long>(superstep::fixed(superstep::context_of(context)->parameters))".to_owned(),
+        Pass::Address | Pass::Value => "payload".to_owned(),
+        Pass::Taken => "payload != 0".to_owned(),
+        // The generated code has variables for the others.
+        other => other.word().replace('-', "_"),
     }
 }
 
@@ -204,21 +181,22 @@ fn fields(text: &mut String, spec: &ProbeSpec) {
     text.push_str("#include <superstep/fields.h>\n");
 }
 
+/// Defines the function that calls handlers for the groups of lanes that the CPU backend has collected, with the same
+/// names for arguments as in [`dispatcher`].
 fn groups(text: &mut String, spec: &ProbeSpec, definition: &Path) {
     text.push_str(
         "#ifdef SUPERSTEP_CPU\nextern \"C\" __device__ void superstep_group(const superstep::Group *groups, unsigned count) {\n  \
          for (const superstep::Group *group = groups; group != groups + count; group++) {\n    \
-         void *context = group->context;\n    Fields fields;\n    superstep_begin(&fields);\n    switch (group->point) {\n",
+         const auto &[context, and_bits, or_bits, site, point, line, operation, width, active_mask, taken_mask, unique_lines] = *group;\n    \
+         Fields own;\n    void *const fields = &own;\n    superstep_begin(fields);\n    switch (point) {\n",
     );
     for (index, point) in spec.points.iter().enumerate() {
         if point.once_per == OncePer::Warp {
-            let arguments = arguments(spec, point, true);
+            let arguments = arguments(spec, point);
             let call = &point.call;
             let line = line_directive(definition, index, point);
             let _ = writeln!(text, "{line}    case {index}: {call}({arguments}); break;");
         }
     }
-    text.push_str(
-        "    }\n    superstep_flush(context, group->site, &fields, false);\n  }\n}\n#endif\n",
-    );
+    text.push_str("    }\n    superstep_flush(context, site, fields, false);\n  }\n}\n#endif\n");
 }
