@@ -13,6 +13,7 @@ mod sources;
 mod transfer;
 
 pub use contexts::{Context, Contexts};
+pub use memory::only_read;
 
 use crate::ir::{Call, Function, Instruction, Module, Opcode, Value, space, traits::*};
 use memory::Memory;
