@@ -114,8 +114,7 @@ impl Builder {
         let args = Args::of(["prepare", "--target-cpu", &gpu])
             .and(more)
             .input(front_end);
-        let tool = &self.instrumenter;
-        self.runner.file("optimise", tool, subject, args, BITCODE)
+        (self.runner).file("optimise", &self.instrumenter, subject, args, BITCODE)
     }
 
     /// Stage 2: inserts the probe, and retargets the code for the CPU backend. Returns the folder with the bitcode and
@@ -183,8 +182,7 @@ impl Builder {
             .text("-Wno-override-module")
             .text(self.options.cpu_flag())
             .input(bitcode);
-        let tool = &self.clang();
-        (self.runner).file("x86 code", tool, module.subject(), args, LIBRARY)
+        (self.runner).file("x86 code", &self.clang(), module.subject(), args, LIBRARY)
     }
 
     /// Compiles the host half of a CUDA file; `more` embeds the device half.
@@ -273,8 +271,7 @@ impl Builder {
             .reading_headers()
             .text(unit.unit.file.to_string_lossy());
         let subject = Subject::of(&unit.name, &unit.program.folder);
-        let tool = &self.clang();
-        self.runner.file(name, tool, subject, args, output)
+        (self.runner).file(name, &self.clang(), subject, args, output)
     }
 }
 

@@ -170,8 +170,7 @@ impl Builder {
         let units = units.into_iter();
         let record = &DeviceCodeRecord::linked(record_folder, units.clone());
         let symbols = linked::definitions(units.map(DeviceCodeRecord::symbol));
-        let source = include_bytes!("linked.c");
-        let source = self.runner.text_file("linked.c", source)?;
+        let source = (self.runner).text_file("linked.c", include_bytes!("linked.c"))?;
         let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIC", "-c"])
             .input_in("-DSUPERSTEP_IMAGE=\"", self.image(record)?, "\"")
             .and(self.section(record)?)
@@ -189,12 +188,11 @@ impl Builder {
     fn device_link_step(&self, folder: &Path, args: Args) -> Result<PathBuf> {
         let name = "device link";
         let subject = Subject { name, folder };
-        let tool = &self.clang();
-        self.runner.file(name, tool, subject, args, OBJECT)
+        (self.runner).file(name, &self.clang(), subject, args, OBJECT)
     }
 
     fn section(&self, record: &DeviceCodeRecord) -> Result<Args> {
-        let file = self.runner.text_file("module.bin", &record.encode())?;
+        let file = self.runner.text_file("module.bin", record.encode())?;
         let path = file.to_string_lossy();
         let path = path.replace('\\', "\\\\").replace('"', "\\\"");
         let header = format!(
@@ -204,13 +202,13 @@ impl Builder {
     }
 
     fn header(&self, name: &'static str, text: &str) -> Result<Args> {
-        let header = self.runner.text_file(name, text.as_bytes())?;
+        let header = self.runner.text_file(name, text)?;
         Ok(Args::of(["-include"]).input(header))
     }
 
     fn image(&self, record: &DeviceCodeRecord) -> Result<PathBuf> {
         let text = format!("superstep-module {}\n\0", record.hash());
-        self.runner.text_file("module.txt", text.as_bytes())
+        self.runner.text_file("module.txt", text)
     }
 }
 
