@@ -28,6 +28,23 @@ pub(crate) struct Unit<'a> {
     pub(crate) linked: bool,
 }
 
+impl<'a> Unit<'a> {
+    pub(crate) fn new(
+        program: &'a Program,
+        unit: &'a TranslationUnit,
+        id: usize,
+        linked: bool,
+    ) -> Self {
+        Self {
+            program,
+            unit,
+            id,
+            name: unit_name(program, unit),
+            linked,
+        }
+    }
+}
+
 pub(crate) struct DeviceIr {
     /// Output of Clang's front end; the list of the headers that it read is next to it.
     pub(crate) front_end: PathBuf,
@@ -201,13 +218,7 @@ impl Builder {
         program: &Program,
         unit: &TranslationUnit,
     ) -> Result<PathBuf> {
-        let unit = &Unit {
-            program,
-            unit,
-            id: 0,
-            name: unit_name(program, unit),
-            linked: false,
-        };
+        let unit = &Unit::new(program, unit, 0, false);
         let is_c = unit.unit.language == Language::C;
         let language = if is_c { "c" } else { "c++" };
         let args = Args::of(["-x", language, "-O2", "-fPIC", "-c"])
@@ -280,13 +291,7 @@ pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>> {
     let units: Vec<_> = (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)
         .enumerate()
-        .map(|(id, unit)| Unit {
-            program,
-            unit,
-            id,
-            name: unit_name(program, unit),
-            linked,
-        })
+        .map(|(id, unit)| Unit::new(program, unit, id, linked))
         .collect();
     if units.is_empty() {
         return Err(BuildError::unsupported(

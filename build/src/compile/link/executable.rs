@@ -50,9 +50,9 @@ impl Builder {
         (self.runner).file("cudart stub", &self.clang(), subject, args, OBJECT)
     }
 
-    /// Writes the file that `cudart_stub.c` and `driver.c` include.
-    pub(crate) fn list_of_names(&self, functions: &BTreeSet<String>) -> Result<PathBuf> {
-        let entries = functions.iter().map(|name| format!("ENTRY({name})\n"));
+    /// Writes the file that `cudart_stub.c`, `driver.c` and `linked.c` include.
+    pub(crate) fn list_of_names(&self, symbols: &BTreeSet<String>) -> Result<PathBuf> {
+        let entries = symbols.iter().map(|name| format!("ENTRY({name})\n"));
         self.runner.text_file("names", entries.collect::<String>())
     }
 
