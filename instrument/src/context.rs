@@ -20,11 +20,16 @@ pub fn current<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instr
 }
 
 /// Adds the parameters to the functions in `probed`, their callers, and functions that may be called indirectly.
-/// Returns each function's context and the replaced calls.
+/// Returns each function's context and the replaced calls. The CPU backend has neither; it only forgets promises.
 pub fn extend<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,
+    cuda: bool,
 ) -> (HashMap<Function<'m>, Context<'m>>, Rebuilt<'m>) {
+    if !cuda {
+        forget_all_memory_promises(module);
+        return Default::default();
+    }
     let defined = module.defined_functions();
     let calls_indirectly = |f: &Function| f.calls().any(|call| call.is_indirect());
     // Code cannot call addresses in `llvm.used` and the like, so only indirect calls matter.
@@ -82,7 +87,7 @@ fn forget_memory_promises(function: Function) {
 }
 
 /// Removes the promises about memory from all functions and calls, for the CPU backend, which adds no parameters.
-pub fn forget_all_memory_promises(module: &Module) {
+fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);
         for call in function.calls() {

@@ -5,34 +5,8 @@ use crate::operation::{is_opaque, memory_operations};
 use crate::space::{Analysis, Fact, Space};
 use crate::specialise::Copies;
 use anyhow::Result;
-use serde::Serialize;
-use superstep_trace::display_name;
-
-const SCHEMA_VERSION: u32 = 1;
-
-#[derive(Debug, Serialize)]
-pub struct Explanation {
-    schema_version: u32,
-    clones: usize,
-    opaque_assembly: usize,
-    operations: Vec<Explained>,
-}
-
-#[derive(Debug, Serialize)]
-struct Explained {
-    symbol: String,
-    function: String,
-    file: String,
-    line: u32,
-    column: u32,
-    op: &'static str,
-    width_bytes: u32,
-    /// `global`, `shared`, `local`, `constant`, `parameter`, or `undecided`.
-    space: &'static str,
-    /// `proven` (traced only if the space is global) or `tested` (at run time).
-    decision: &'static str,
-    because: Vec<String>,
-}
+use superstep_trace::explanation::{Explanation, MemoryOperation, SCHEMA_VERSION};
+use superstep_trace::{Proof, display_name};
 
 pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<Explanation> {
     let analysis = Analysis::of(module);
@@ -42,7 +16,7 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
         let context = copies.contexts.get(&name).cloned();
         let displayed = context.unwrap_or_else(|| display_name(&name));
         for instruction in function.instructions() {
-            opaque += usize::from(allow_opaque && is_opaque(instruction));
+            opaque += u64::from(allow_opaque && is_opaque(instruction));
             for operation in memory_operations(module, instruction, allow_opaque)? {
                 let fact = operation.fact(&analysis);
                 let space = fact.name();
@@ -57,16 +31,20 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
                     _ => origin.to_string(),
                 });
                 let location = instruction.location();
-                operations.push(Explained {
+                operations.push(MemoryOperation {
                     symbol: name.clone(),
                     function: displayed.clone(),
                     file: location.file,
                     line: location.line,
                     column: location.column,
-                    op: operation.op.name(),
+                    op: operation.op,
                     width_bytes: operation.width.known_bytes(),
-                    space,
-                    decision: if undecided { "tested" } else { "proven" },
+                    space: space.to_owned(),
+                    decision: if undecided {
+                        Proof::Tested
+                    } else {
+                        Proof::Proven
+                    },
                     because: reasons.collect(),
                 });
             }

@@ -25,7 +25,7 @@ use crate::ir::traits::*;
 use crate::semantics::{approximate, constants, contraction, wraps};
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand, ValueEnum};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use superstep_trace::{Backend, ModuleTable, Probe};
@@ -257,21 +257,13 @@ fn insert_probes(
         _ => HashSet::new(),
     };
     table.grid_barriers = !barriers.is_empty();
-    let contexts = match table.backend {
-        Backend::Cuda => {
-            let probed = operations.iter().map(|it| &it.instruction);
-            let functions = probed.chain(&barriers).map(|it| it.parent_function());
-            let (contexts, rebuilt) = context::extend(module, &functions.collect());
-            for operation in &mut operations {
-                operation.instruction = context::current(operation.instruction, &rebuilt);
-            }
-            contexts
-        }
-        Backend::Cpu => {
-            context::forget_all_memory_promises(module);
-            HashMap::new()
-        }
-    };
+    let probed = operations.iter().map(|it| &it.instruction);
+    let functions = probed.chain(&barriers).map(|it| it.parent_function());
+    let cuda = table.backend == Backend::Cuda;
+    let (contexts, rebuilt) = context::extend(module, &functions.collect(), cuda);
+    for operation in &mut operations {
+        operation.instruction = context::current(operation.instruction, &rebuilt);
+    }
     probe::insert(module, &operations, &contexts, table.backend, adds_up)?;
     probe::mark_grid_barriers(module, &barriers, &contexts);
     Ok(())

@@ -44,6 +44,7 @@ mod capture;
 mod codec;
 mod container;
 mod error;
+pub mod explanation;
 mod in_situ;
 pub mod memtrace_v1;
 mod named;

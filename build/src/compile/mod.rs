@@ -16,7 +16,6 @@ mod unit;
 use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables};
-pub use device::explain::{Explanation, Summary};
 pub(crate) use error::{BuildError, Result};
 pub use link::driver::DRIVERS;
 pub use link::libraries::{Library, Supplier, libraries};

@@ -45,7 +45,7 @@ impl Builder {
         let path = &probe.handler;
         let text = fs::read_to_string(path).map_err(BuildError::io("read", path))?;
         let source = probe::source(&probe.spec, &probe.file, &text, path);
-        let source = self.runner.text_file("handler.cu", source.as_bytes())?;
+        let source = self.runner.text_file("handler.cu", source)?;
         let on_cpu = self.options.backend == Backend::Cpu;
         let args = self
             .device_flags()
@@ -60,7 +60,7 @@ impl Builder {
     fn host_hooks(&self, probe: &Definition, file: &Path) -> Result<PathBuf> {
         let text = fs::read_to_string(file).map_err(BuildError::io("read", file))?;
         let source = probe::host_source(&text, file);
-        let source = self.runner.text_file("host.cpp", source.as_bytes())?;
+        let source = self.runner.text_file("host.cpp", source)?;
         let args = Args::of(["-x", "c++", "-std=c++17", "-O2", "-Wall"]);
         let args = args.texts(["-fPIC", "-shared"]);
         self.compile_for("probe host code", probe, file, args, source, LIBRARY)
@@ -81,9 +81,7 @@ impl Builder {
             .text("-I.")
             .reading_headers()
             .input(source);
-        let tool = &self.clang();
-        self.runner
-            .file(name, tool, subject(probe, file), args, output)
+        (self.runner).file(name, &self.clang(), subject(probe, file), args, output)
     }
 }
 

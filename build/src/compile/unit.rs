@@ -28,6 +28,23 @@ pub(crate) struct Unit<'a> {
     pub(crate) linked: bool,
 }
 
+impl<'a> Unit<'a> {
+    pub(crate) fn new(
+        program: &'a Program,
+        unit: &'a TranslationUnit,
+        id: usize,
+        linked: bool,
+    ) -> Self {
+        Self {
+            program,
+            unit,
+            id,
+            name: unit_name(program, unit),
+            linked,
+        }
+    }
+}
+
 pub(crate) struct DeviceIr {
     /// Output of Clang's front end; the list of the headers that it read is next to it.
     pub(crate) front_end: PathBuf,
@@ -114,8 +131,7 @@ impl Builder {
         let args = Args::of(["prepare", "--target-cpu", &gpu])
             .and(more)
             .input(front_end);
-        let tool = &self.instrumenter;
-        self.runner.file("optimise", tool, subject, args, BITCODE)
+        (self.runner).file("optimise", &self.instrumenter, subject, args, BITCODE)
     }
 
     /// Stage 2: inserts the probe, and retargets the code for the CPU backend. Returns the folder with the bitcode and
@@ -183,8 +199,7 @@ impl Builder {
             .text("-Wno-override-module")
             .text(self.options.cpu_flag())
             .input(bitcode);
-        let tool = &self.clang();
-        (self.runner).file("x86 code", tool, module.subject(), args, LIBRARY)
+        (self.runner).file("x86 code", &self.clang(), module.subject(), args, LIBRARY)
     }
 
     /// Compiles the host half of a CUDA file; `more` embeds the device half.
@@ -203,13 +218,7 @@ impl Builder {
         program: &Program,
         unit: &TranslationUnit,
     ) -> Result<PathBuf> {
-        let unit = &Unit {
-            program,
-            unit,
-            id: 0,
-            name: unit_name(program, unit),
-            linked: false,
-        };
+        let unit = &Unit::new(program, unit, 0, false);
         let is_c = unit.unit.language == Language::C;
         let language = if is_c { "c" } else { "c++" };
         let args = Args::of(["-x", language, "-O2", "-fPIC", "-c"])
@@ -273,8 +282,7 @@ impl Builder {
             .reading_headers()
             .text(unit.unit.file.to_string_lossy());
         let subject = Subject::of(&unit.name, &unit.program.folder);
-        let tool = &self.clang();
-        self.runner.file(name, tool, subject, args, output)
+        (self.runner).file(name, &self.clang(), subject, args, output)
     }
 }
 
@@ -283,13 +291,7 @@ pub(crate) fn units(program: &Program) -> Result<Vec<Unit<'_>>> {
     let units: Vec<_> = (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)
         .enumerate()
-        .map(|(id, unit)| Unit {
-            program,
-            unit,
-            id,
-            name: unit_name(program, unit),
-            linked,
-        })
+        .map(|(id, unit)| Unit::new(program, unit, id, linked))
         .collect();
     if units.is_empty() {
         return Err(BuildError::unsupported(

@@ -39,7 +39,7 @@ impl ProprietaryFolder {
         let missing: Vec<_> = PROPRIETARY_PACKAGES.iter().filter(has_none).collect();
         let mut key = KeyHasher::new("proprietary");
         for package in &missing {
-            key.text(package.wheel.sha256);
+            key.text(package.sha256);
         }
         Self {
             root: cache.join(format!("proprietary-{}", &key.finish()[..12])),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use superstep_trace::ProbeSpec;
-use superstep_trace::probe::{Combine, Field, FieldsIn, OncePer, Pass, Per, Point, Word};
+use superstep_trace::probe::{Field, FieldsIn, OncePer, Pass, Per, Point, Word};
 
 /// Returns the whole file. `handler` is the text of the user's file at `path`; compiler messages refer to lines of that
 /// file. `definition` is the YAML file: if a handler does not accept the arguments that its point passes, compiler
@@ -22,11 +22,7 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
         "#line 1 \"{}\"\n{handler}\n#line 1 \"generated\"\n",
         quoted(path)
     );
-    begin(&mut text, spec);
-    flush(&mut text, spec);
-    if spec.fields_in == FieldsIn::Memory {
-        merge(&mut text, spec);
-    }
+    fields(&mut text, spec);
     for (index, point) in spec.points.iter().enumerate() {
         text.push_str(&line_directive(definition, index, point));
         dispatcher(&mut text, spec, index, point);
@@ -48,19 +44,10 @@ fn line_directive(definition: &Path, index: usize, point: &Point) -> String {
     )
 }
 
+/// Returns the whole file for a probe's host code, the text of the user's file at `path`.
 pub fn host_source(code: &str, path: &Path) -> String {
     let name = quoted(path);
-    format!(
-        "#include <superstep/runtime.h>\n\
-         extern \"C\" __attribute__((weak)) int initialise(const superstep_launch *launch, unsigned long long *parameters);\n\
-         extern \"C\" __attribute__((weak)) void finalise(const superstep_launch *launch);\n\
-         #line 1 \"{name}\"\n{code}\n#line 1 \"generated\"\n\
-         static int superstep_before_launch(const superstep_launch *launch, unsigned long long *parameters, void *) {{\n  \
-         return initialise ? initialise(launch, parameters) : 1;\n}}\n\
-         static void superstep_after_launch(const superstep_launch *launch, void *) {{\n  if (finalise) finalise(launch);\n}}\n\
-         __attribute__((constructor)) static void superstep_register_hooks() {{\n  \
-         superstep_observe(superstep_before_launch, superstep_after_launch, nullptr);\n}}\n"
-    )
+    format!("#include <superstep/hooks.h>\n#line 1 \"{name}\"\n{code}\n")
 }
 
 fn quoted(path: &Path) -> String {
@@ -77,10 +64,12 @@ fn word(field: &Field) -> &'static str {
 /// Returns the definition, without `const unsigned`, of an argument that the lanes of a warp compute together.
 fn warp_argument(pass: &Pass) -> Option<&'static str> {
     match pass {
-        Pass::TakenMask => Some("taken_mask = __ballot_sync(mask, payload != 0)"),
-        Pass::UniqueLines => Some("unique_lines = superstep::unique_lines(mask, payload)"),
-        Pass::AndBits => Some("long long and_bits = superstep::and_bits(mask, payload, width)"),
-        Pass::OrBits => Some("long long or_bits = superstep::or_bits(mask, payload, width)"),
+        Pass::TakenMask => Some("taken_mask = __ballot_sync(active_mask, payload != 0)"),
+        Pass::UniqueLines => Some("unique_lines = superstep::unique_lines(active_mask, payload)"),
+        Pass::AndBits => {
+            Some("long long and_bits = superstep::and_bits(active_mask, payload, width)")
+        }
+        Pass::OrBits => Some("long long or_bits = superstep::or_bits(active_mask, payload, width)"),
         _ => None,
     }
 }
@@ -105,18 +94,18 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     }
     match point.once_per {
         OncePer::Thread => {
-            let arguments = arguments(spec, point, false);
+            let arguments = arguments(spec, point);
             let keyword = if point.replaces { "return " } else { "" };
             let _ = writeln!(text, "  {keyword}{}({arguments});", point.call);
         }
         OncePer::Warp => {
             text.push_str("#ifdef SUPERSTEP_CPU\n  superstep::__superstep_probe_log(site, width, payload);\n#else\n");
-            text.push_str("  const unsigned mask = superstep::lanes_here(site);\n");
+            text.push_str("  const unsigned active_mask = superstep::lanes_here(site);\n");
             let lines: BTreeSet<&str> = point.pass.iter().filter_map(warp_argument).collect();
             for line in lines {
                 let _ = writeln!(text, "  const unsigned {line};");
             }
-            let arguments = arguments(spec, point, false);
+            let arguments = arguments(spec, point);
             let shares_tables = point.pass.iter().any(|pass| matches!(pass, Pass::Table(_)));
             let in_memory = spec.fields_in == FieldsIn::Memory;
             if in_memory {
@@ -127,11 +116,11 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
             let leader = if in_memory && !shares_tables {
                 ""
             } else {
-                "if (superstep::leads(mask)) "
+                "if (superstep::leads(active_mask)) "
             };
             let _ = writeln!(text, "  {leader}{}({arguments});", point.call);
             if in_memory {
-                text.push_str("  superstep_keep_now(context, mask, site, own);\n");
+                text.push_str("  superstep_keep_now(context, active_mask, site, own);\n");
             }
             text.push_str("#endif\n");
         }
@@ -139,173 +128,75 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     text.push_str("}\n");
 }
 
-fn arguments(spec: &ProbeSpec, point: &Point, for_group: bool) -> String {
-    let list: Vec<String> = point
-        .pass
-        .iter()
-        .map(|pass| match pass {
-            Pass::Table(name) => {
-                let before = spec.tables.iter().take_while(|table| table.name != *name);
-                let offset: u64 = before.map(|table| table.words).sum();
-                format!("superstep::tables(context) + {offset}")
-            }
-            other => {
-                let [own, group] = expressions(other);
-                (if for_group { group } else { own }).to_owned()
-            }
-        })
-        .collect();
+fn arguments(spec: &ProbeSpec, point: &Point) -> String {
+    let list: Vec<String> = point.pass.iter().map(|pass| argument(spec, pass)).collect();
     list.join(", ")
 }
 
-/// Returns the C++ expressions for an argument: for a lane or warp, and for a group of lanes that the CPU backend has
-/// collected. `arguments` handles tables.
-fn expressions(pass: &Pass) -> [&'static str; 2] {
+fn argument(spec: &ProbeSpec, pass: &Pass) -> String {
     match pass {
-        Pass::Fields => ["*static_cast<Fields *>(fields)", "fields"],
-        Pass::Site => ["site", "group->site"],
-        Pass::Line => ["line", "group->line"],
-        Pass::Launch => [
-            "superstep::fixed(superstep::context_of(context)->launch)",
-            "superstep::context_of(group->context)->launch",
-        ],
-        Pass::Address | Pass::Value => ["payload", "0"],
-        Pass::Width => ["width", "group->width"],
-        Pass::Operation => ["operation", "group->operation"],
-        Pass::Taken => ["payload != 0", "0"],
-        Pass::Parameters => [
-            "superstep::in_global_memory<const unsigned long long>(superstep::fixed(superstep::context_of(context)->parameters))",
-            "superstep::in_global_memory<const unsigned long long>(superstep::context_of(group->context)->parameters)",
-        ],
-        Pass::ActiveMask => ["mask", "group->active_mask"],
-        Pass::TakenMask => ["taken_mask", "group->taken_mask"],
-        Pass::UniqueLines => ["unique_lines", "group->unique_lines"],
-        Pass::AndBits => ["and_bits", "group->and_bits"],
-        Pass::OrBits => ["or_bits", "group->or_bits"],
-        Pass::Table(_) => ["0", "0"],
+        Pass::Table(name) => {
+            let before = spec.tables.iter().take_while(|table| table.name != *name);
+            let offset: u64 = before.map(|table| table.words).sum();
+            format!("superstep::tables(context) + {offset}")
+        }
+        Pass::Fields => "*static_cast<Fields *>(fields)".to_owned(),
+        Pass::Launch => "superstep::fixed(superstep::context_of(context)->launch)".to_owned(),
+        Pass::Parameters => "superstep::in_global_memory<const unsigned long long>(superstep::fixed(superstep::context_of(context)->parameters))".to_owned(),
+        Pass::Address | Pass::Value => "payload".to_owned(),
+        Pass::Taken => "payload != 0".to_owned(),
+        // The generated code has variables for the others.
+        other => other.word().replace('-', "_"),
     }
 }
 
-fn begin(text: &mut String, spec: &ProbeSpec) {
-    text.push_str("extern \"C\" __device__ void superstep_begin(void *fields) {\n  Fields &f = *static_cast<Fields *>(fields);\n  (void)f;\n");
-    for field in &spec.fields {
-        let complemented = field.combine.is_complemented();
-        let start = if complemented { "~0ull" } else { "0" };
-        let _ = writeln!(text, "  f.{} = ({}){start};", field.name, word(field));
+/// Describes the fields to `superstep/fields.h`, which defines the functions that start and keep them.
+fn fields(text: &mut String, spec: &ProbeSpec) {
+    text.push_str("#define SUPERSTEP_FIELDS(superstep_each)");
+    for (index, field) in spec.fields.iter().enumerate() {
+        // `superstep::Combine` has the same names.
+        let (combine, word, name) = (field.combine, word(field), &field.name);
+        let _ = write!(
+            text,
+            " superstep_each({index}, {combine:?}, {word}, {name})"
+        );
     }
-    text.push_str("}\n");
-}
-
-/// Defines the probe's context `c` and, if there are fields, `at`, the address of the first one, and `between`, the
-/// distance from one field to the next.
-fn locate_fields(text: &mut String, spec: &ProbeSpec) {
-    text.push_str(
-        "  const superstep::Context *c = superstep::context_of(context);\n  (void)c; (void)f;\n",
-    );
-    let fields = spec.fields.len();
-    if fields == 0 {
-        return;
-    }
-    // Words of neighbouring threads are adjacent; the words of a CTA or a launch are contiguous.
-    let word = match spec.per {
+    let word_bytes = match spec.per {
         Per::Thread if spec.fields.iter().all(|field| field.word == Word::U32) => 4,
         _ => 8,
     };
-    let (unit, between) = match spec.per {
-        Per::Thread => ("superstep::thread()", "superstep::fixed(c->slot_stride) * "),
-        Per::Cta => ("superstep::cta() * superstep::fixed(c->unit_stride)", ""),
-        Per::Launch => (
-            "superstep::copy(superstep::fixed(c->units)) * superstep::fixed(c->unit_stride)",
-            "",
-        ),
+    let per = match spec.per {
+        Per::Thread => "THREAD",
+        Per::Cta => "CTA",
+        Per::Launch => "LAUNCH",
     };
+    let count = spec.fields.len();
     let _ = writeln!(
         text,
-        "  const unsigned long long between = {between}{word};\n  const unsigned long long at = superstep::fixed(c->fields) + {unit} * {word} + \
-         ((site & 0xffff) - superstep::fixed(c->first_slot)) * ({fields} * between);"
+        "\n#define SUPERSTEP_FIELD_COUNT {count}\n#define SUPERSTEP_PER_{per}\n#define SUPERSTEP_WORD_BYTES {word_bytes}"
     );
+    if spec.fields_in == FieldsIn::Memory {
+        text.push_str("#define SUPERSTEP_FIELDS_IN_MEMORY\n");
+    }
+    text.push_str("#include <superstep/fields.h>\n");
 }
 
-fn flush(text: &mut String, spec: &ProbeSpec) {
-    text.push_str(
-        "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
-         const Fields &f = *static_cast<const Fields *>(fields);\n",
-    );
-    locate_fields(text, spec);
-    for (index, field) in spec.fields.iter().enumerate() {
-        let (combine, word, name) = (combine(field.combine), word(field), &field.name);
-        let (function, once) = match spec.per {
-            Per::Thread => ("keep_own", ", once"),
-            Per::Cta | Per::Launch => ("keep", ""),
-        };
-        let _ = writeln!(
-            text,
-            "  superstep::{function}<superstep::{combine}, {word}>(at + {index} * between, f.{name}{once});"
-        );
-    }
-    text.push_str("}\n");
-}
-
-/// Merges the values shared by the lanes in a mask into memory. All words are read before any is changed, so that a
-/// warp waits for memory only once.
-fn merge(text: &mut String, spec: &ProbeSpec) {
-    text.push_str(
-        "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n",
-    );
-    locate_fields(text, spec);
-    for (index, field) in spec.fields.iter().enumerate() {
-        let (combine, word, name) = (combine(field.combine), word(field), &field.name);
-        let complemented = field.combine.is_complemented();
-        let sign = if complemented { "~" } else { "" };
-        let _ = writeln!(
-            text,
-            "  unsigned long long *const word_{index} = superstep::in_global_memory<unsigned long long>(at + {index} * between);\n  \
-             const unsigned long long value_{index} = ({word}){sign}f.{name};\n  \
-             const bool news_{index} = superstep::is_news<superstep::{combine}>(word_{index}, value_{index});"
-        );
-    }
-    let any: Vec<String> = (0..spec.fields.len())
-        .map(|index| format!("news_{index}"))
-        .collect();
-    if !any.is_empty() {
-        let any = any.join(" | ");
-        let _ = writeln!(text, "  if (!({any}) || !superstep::leads(mask)) return;");
-    }
-    for (index, field) in spec.fields.iter().enumerate() {
-        let combine = combine(field.combine);
-        let _ = writeln!(
-            text,
-            "  if (news_{index}) superstep::change<superstep::{combine}>(word_{index}, value_{index});"
-        );
-    }
-    text.push_str("}\n#endif\n");
-}
-
+/// Defines the function that calls handlers for the groups of lanes that the CPU backend has collected, with the same
+/// names for arguments as in [`dispatcher`].
 fn groups(text: &mut String, spec: &ProbeSpec, definition: &Path) {
     text.push_str(
         "#ifdef SUPERSTEP_CPU\nextern \"C\" __device__ void superstep_group(const superstep::Group *groups, unsigned count) {\n  \
          for (const superstep::Group *group = groups; group != groups + count; group++) {\n    \
-         void *context = group->context;\n    Fields fields;\n    superstep_begin(&fields);\n    switch (group->point) {\n",
+         const auto &[context, and_bits, or_bits, site, point, line, operation, width, active_mask, taken_mask, unique_lines] = *group;\n    \
+         Fields own;\n    void *const fields = &own;\n    superstep_begin(fields);\n    switch (point) {\n",
     );
     for (index, point) in spec.points.iter().enumerate() {
         if point.once_per == OncePer::Warp {
-            let arguments = arguments(spec, point, true);
+            let arguments = arguments(spec, point);
             let call = &point.call;
             let line = line_directive(definition, index, point);
             let _ = writeln!(text, "{line}    case {index}: {call}({arguments}); break;");
         }
     }
-    text.push_str(
-        "    }\n    superstep_flush(context, group->site, &fields, false);\n  }\n}\n#endif\n",
-    );
-}
-
-fn combine(combine: Combine) -> &'static str {
-    match combine {
-        Combine::Sum => "Sum",
-        Combine::Min => "Min",
-        Combine::Max => "Max",
-        Combine::And => "And",
-        Combine::Or => "Or",
-    }
+    text.push_str("    }\n    superstep_flush(context, site, fields, false);\n  }\n}\n#endif\n");
 }

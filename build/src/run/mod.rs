@@ -5,7 +5,9 @@ mod output;
 pub(crate) mod proprietary;
 
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 pub(crate) use child::die_with_this_process;
@@ -51,7 +53,9 @@ impl std::fmt::Display for End {
         match self {
             End::Exited(code) => write!(f, "ended with exit code {code}"),
             End::Signalled(signal) => {
-                write!(f, "was killed by signal {signal}{}", signal_name(*signal))
+                // `signal: 11 (SIGSEGV)`
+                let status = ExitStatus::from_raw(*signal).to_string();
+                write!(f, "was killed by {}", status.replacen(':', "", 1))
             }
             End::TimedOut => f.write_str("timed out"),
             End::OutOfMemory => f.write_str("used too much memory"),
@@ -67,18 +71,4 @@ pub struct RunOutcome {
     pub peak_memory_bytes: u64,
     pub stdout_truncated: bool,
     pub stderr_truncated: bool,
-}
-
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGABRT => " (SIGABRT)",
-        libc::SIGBUS => " (SIGBUS)",
-        libc::SIGFPE => " (SIGFPE)",
-        libc::SIGILL => " (SIGILL)",
-        libc::SIGKILL => " (SIGKILL)",
-        libc::SIGSEGV => " (SIGSEGV)",
-        libc::SIGTERM => " (SIGTERM)",
-        libc::SIGTRAP => " (SIGTRAP)",
-        _ => "",
-    }
 }

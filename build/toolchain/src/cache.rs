@@ -24,15 +24,8 @@ pub(crate) fn cache_dir_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Opti
 }
 
 #[derive(Debug, Error)]
-#[error(
-    "failed to use the cache folder {}: {why}, and could change what is built from it; {remedy}, or set \
-     {CACHE} to a folder of your own", path.display()
-)]
-pub struct OpenCache {
-    path: PathBuf,
-    why: String,
-    remedy: String,
-}
+#[error("failed to use the cache folder {0}, or set {CACHE} to a folder of your own")]
+pub struct OpenCache(String);
 
 /// Rejects a cache folder that another user can write to. A folder that does not exist yet is accepted.
 ///
@@ -44,21 +37,24 @@ pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
     };
     let user = rustix::process::geteuid().as_raw();
     let (owner, group, mode) = (metadata.uid(), metadata.gid(), metadata.mode() & 0o7777);
-    let refuse = |why: String, remedy: &str| {
-        let path = folder.to_owned();
-        let remedy = remedy.replace("{}", &path.display().to_string());
-        Err(OpenCache { path, why, remedy })
-    };
-    if owner != user && owner != 0 && user != 0 {
-        return refuse(format!("another user owns it ({owner})"), "remove it");
-    }
     let by_group = mode & 0o020 != 0 && group != owner;
-    if mode & 0o002 != 0 || by_group {
+    let path = folder.display();
+    let (why, remedy) = if owner != user && owner != 0 && user != 0 {
+        let why = format!("another user owns it ({owner})");
+        (why, "remove it".to_owned())
+    } else if mode & 0o002 != 0 || by_group {
         let who = if by_group { "its group" } else { "every user" };
         let why = format!("{who} may write to it (mode {mode:04o})");
-        return refuse(why, "run `chmod go-w {}` and remove its contents");
-    }
-    Ok(())
+        (
+            why,
+            format!("run `chmod go-w {path}` and remove its contents"),
+        )
+    } else {
+        return Ok(());
+    };
+    Err(OpenCache(format!(
+        "{path}: {why}, and could change what is built from it; {remedy}"
+    )))
 }
 
 pub fn replace_file(

@@ -7,7 +7,6 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fmt;
 
 use libloading::{Library, Symbol};
-use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gpus {
@@ -41,8 +40,7 @@ impl fmt::Display for Device {
 
 pub fn detect() -> Gpus {
     let api = Api::load();
-    let devices = api.as_ref().map_err(ToString::to_string);
-    let devices = devices.and_then(|api| api.devices().map_err(|problem| problem.to_string()));
+    let devices = api.as_ref().map_err(String::clone).and_then(Api::devices);
     let problem = match &devices {
         Ok(devices) if devices.is_empty() => Some("the driver reports no GPU".to_owned()),
         Ok(_) => None,
@@ -68,41 +66,28 @@ macro_rules! call {
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 
-#[derive(Debug, Error)]
-enum DriverError {
-    #[error("no NVIDIA driver: {0}")]
-    NoDriver(libloading::Error),
-    #[error("the driver library lacks {name}: {source}")]
-    NoFunction {
-        name: &'static str,
-        source: libloading::Error,
-    },
-    #[error("{function} failed: {error}")]
-    Call {
-        function: &'static str,
-        error: String,
-    },
-}
-
+/// The driver library. Errors are texts for [`Gpus::problem`].
 struct Api(Library);
 
 impl Api {
-    fn load() -> Result<Api, DriverError> {
+    fn load() -> Result<Api, String> {
         // SAFETY: loading runs the library's initialisers; libcuda is meant to be loaded this way and imposes no
         // conditions on the loading process.
         let library = unsafe { Library::new("libcuda.so.1") };
-        library.map(Api).map_err(DriverError::NoDriver)
+        library
+            .map(Api)
+            .map_err(|error| format!("no NVIDIA driver: {error}"))
     }
 
     /// # Safety
     /// `F` must be the function's C type.
-    unsafe fn function<F>(&self, name: &'static str) -> Result<Symbol<'_, F>, DriverError> {
+    unsafe fn function<F>(&self, name: &'static str) -> Result<Symbol<'_, F>, String> {
         // SAFETY: `F` is the function's C type, as callers must ensure.
         let found = unsafe { self.0.get(name.as_bytes()) };
-        found.map_err(|source| DriverError::NoFunction { name, source })
+        found.map_err(|error| format!("the driver library lacks {name}: {error}"))
     }
 
-    fn driver(&self) -> Result<Driver, DriverError> {
+    fn driver(&self) -> Result<Driver, String> {
         let mut number: c_int = 0;
         // SAFETY: cuda.h's types; one int is written through a valid pointer, even before cuInit.
         unsafe { call!(self.cuDriverGetVersion(&mut number => *mut c_int)) }?;
@@ -114,7 +99,7 @@ impl Api {
         })
     }
 
-    fn devices(&self) -> Result<Vec<Device>, DriverError> {
+    fn devices(&self) -> Result<Vec<Device>, String> {
         // SAFETY: cuda.h's types; cuInit takes flags, which must be 0, and can be called at any time.
         unsafe { call!(self.cuInit(0 => c_uint)) }?;
         let mut count: c_int = 0;
@@ -123,13 +108,13 @@ impl Api {
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
 
-    fn device(&self, ordinal: c_int) -> Result<Device, DriverError> {
+    fn device(&self, ordinal: c_int) -> Result<Device, String> {
         let (mut device, mut memory_bytes): (c_int, usize) = (0, 0);
         let mut name: [c_char; 256] = [0; 256];
         // SAFETY: cuda.h's types; one int is written through a valid pointer. A driver that is not initialised returns
         // an error.
         unsafe { call!(self.cuDeviceGet(&mut device => *mut c_int, ordinal => c_int)) }?;
-        let attribute = |which: c_int| -> Result<u32, DriverError> {
+        let attribute = |which: c_int| -> Result<u32, String> {
             let mut value: c_int = 0;
             // SAFETY: cuda.h's types; the device is valid, and one int is written through a valid pointer.
             unsafe {
@@ -151,7 +136,7 @@ impl Api {
         })
     }
 
-    fn check(&self, function: &'static str, code: c_int) -> Result<(), DriverError> {
+    fn check(&self, function: &'static str, code: c_int) -> Result<(), String> {
         if code == 0 {
             return Ok(());
         }
@@ -162,14 +147,12 @@ impl Api {
             let get = self.function::<GetErrorString>("cuGetErrorString");
             get.map(|get| get(code, &mut text)).ok();
         }
-        let error = if text.is_null() {
-            format!("error {code}")
-        } else {
-            // SAFETY: the driver returns a static, zero-terminated string, or null for an unknown code.
-            let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-            format!("{text} (error {code})")
-        };
-        Err(DriverError::Call { function, error })
+        if text.is_null() {
+            return Err(format!("{function} failed: error {code}"));
+        }
+        // SAFETY: the driver returns a static, zero-terminated string, or null for an unknown code.
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        Err(format!("{function} failed: {text} (error {code})"))
     }
 }
 

@@ -42,32 +42,10 @@ fn runs(program: &str, arguments: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
+/// Contains the reason and a hint.
 #[derive(Debug, Error)]
-pub enum PackageError {
-    #[error(
-        "failed to install packages: that needs root privileges, and passwordless sudo is not available; run this, then try again:\n  {line}"
-    )]
-    NeedsRoot { line: String },
-    #[error(
-        "failed to install packages: apt-get is not available; install {packages} by other means; to use another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++"
-    )]
-    NoApt { packages: String },
-    #[error(
-        "failed to install packages: this distribution's package sources have no `{package}`; set {LLVM} to the \
-         prefix of an LLVM 22, or add the LLVM project's own package source and install from there:\n  {line}"
-    )]
-    NoLlvm {
-        /// The package that apt-get did not find.
-        package: String,
-        line: String,
-    },
-    #[error("failed to install packages: `{line}` ended with {status}:\n{output}")]
-    Failed {
-        line: String,
-        status: String,
-        output: String,
-    },
-}
+#[error("failed to install packages: {0}")]
+pub struct PackageError(String);
 
 /// Returns the commands that install `packages`, preceded by those that add LLVM's own package source if the
 /// distribution's sources are known to lack Clang 22.
@@ -121,7 +99,9 @@ fn lacks(package: &str) -> bool {
 pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError> {
     if !runs("apt-get", &["--version"]) {
         let packages = packages.join(", ");
-        return Err(PackageError::NoApt { packages });
+        return Err(PackageError(format!(
+            "apt-get is not available; install {packages} by other means; to use another Clang and LLVM 22 (with headers), set {LLVM} to their prefix, the folder with bin/clang++"
+        )));
     }
     let prefix: &[&str] = if rustix::process::geteuid().is_root() {
         &[]
@@ -129,7 +109,9 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
         &["sudo", "-n"]
     } else {
         let line = install_commands(packages);
-        return Err(PackageError::NeedsRoot { line });
+        return Err(PackageError(format!(
+            "that needs root privileges, and passwordless sudo is not available; run this, then try again:\n  {line}"
+        )));
     };
     progress("reading the package lists (apt-get update)");
     // An unreachable extra source makes `update` fail although the existing lists may be enough; only `install`
@@ -144,10 +126,11 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
     apt_get(prefix, &arguments).map_err(|error| {
         let mut llvm_packages = packages.iter().filter(|package| package.contains("-22"));
         match llvm_packages.find(|package| lacks(package)) {
-            Some(package) => PackageError::NoLlvm {
-                package: (*package).to_owned(),
-                line: add_llvm_source(),
-            },
+            Some(package) => PackageError(format!(
+                "this distribution's package sources have no `{package}`; set {LLVM} to the \
+                 prefix of an LLVM 22, or add the LLVM project's own package source and install from there:\n  {}",
+                add_llvm_source()
+            )),
             None => error,
         }
     })
@@ -164,11 +147,8 @@ fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
         Ok(output) => (output.status.to_string(), last_lines(&output)),
         Err(error) => (format!("an error: {error}"), String::new()),
     };
-    Err(PackageError::Failed {
-        line,
-        status,
-        output,
-    })
+    let why = format!("`{line}` ended with {status}:\n{output}");
+    Err(PackageError(why))
 }
 
 /// Returns the end of a failed command's output, which usually contains the reason.

@@ -1,7 +1,7 @@
 //! Versions, as printed by the tools themselves.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output};
+use std::path::Path;
+use std::process::{Command, Output};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -40,28 +40,19 @@ impl Version {
 }
 
 #[derive(Debug, Error)]
-pub enum VersionError {
-    #[error("{} cannot be run: {source}", tool.display())]
-    NotRun { tool: PathBuf, source: io::Error },
-    #[error("`{} --version` ended with {status}", tool.display())]
-    Failed { tool: PathBuf, status: ExitStatus },
-    #[error("`{} --version` printed no version, only: {first_line}", tool.display())]
-    NoVersion { tool: PathBuf, first_line: String },
-}
+#[error("{0}")]
+pub struct VersionError(String);
 
 pub(crate) fn version_text(tool: &Path) -> Result<String, VersionError> {
     let output = run_when_free(Command::new(tool).arg("--version"));
-    let tool = tool.to_owned();
-    match output {
-        Err(source) => Err(VersionError::NotRun { tool, source }),
-        Ok(Output { status, .. }) if !status.success() => {
-            Err(VersionError::Failed { tool, status })
-        }
-        Ok(output) => {
-            let text = [output.stdout, output.stderr].concat();
-            Ok(String::from_utf8_lossy(&text).into_owned())
-        }
+    let tool = tool.display();
+    let output = output.map_err(|error| VersionError(format!("{tool} cannot be run: {error}")))?;
+    if !output.status.success() {
+        let why = format!("`{tool} --version` ended with {}", output.status);
+        return Err(VersionError(why));
     }
+    let text = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Runs a command; retries briefly if another process is still writing the tool, as during an installation.
@@ -79,9 +70,11 @@ fn run_when_free(command: &mut Command) -> io::Result<Output> {
 
 pub(crate) fn query(tool: &Path, marker: &str) -> Result<Version, VersionError> {
     let text = version_text(tool)?;
-    Version::after(&text, marker).ok_or_else(|| VersionError::NoVersion {
-        tool: tool.to_owned(),
-        first_line: text.lines().next().unwrap_or("nothing").to_owned(),
+    Version::after(&text, marker).ok_or_else(|| {
+        let (tool, first) = (tool.display(), text.lines().next().unwrap_or("nothing"));
+        VersionError(format!(
+            "`{tool} --version` printed no version, only: {first}"
+        ))
     })
 }
 

@@ -15,7 +15,7 @@ use crate::probe::link_handler;
 use crate::reach::reach;
 use crate::sites::SiteOptions;
 use anyhow::{Context as _, Result};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use superstep_trace::probe::{At, KernelSlots};
 use superstep_trace::{DefinedProbe, ProbeSpec};
@@ -45,16 +45,10 @@ pub fn insert(
     let mut kernels = kernel_slots(module, &places);
     let probed: HashSet<Function> = places.iter().map(|place| place.function()).collect();
     native::keep(module, &mut kernels, &probed);
-    let contexts = if cuda {
-        let (contexts, rebuilt) = context::extend(module, &probed);
-        for place in &mut places {
-            place.follow(&rebuilt);
-        }
-        contexts
-    } else {
-        context::forget_all_memory_promises(module);
-        HashMap::new()
-    };
+    let (contexts, rebuilt) = context::extend(module, &probed, cuda);
+    for place in &mut places {
+        place.follow(&rebuilt);
+    }
     insert::insert(module, spec, options.module_index, &places, &contexts, cuda);
     module.verify("inserting the probe")?;
     Ok(DefinedProbe {

@@ -16,8 +16,8 @@ pub struct Builder<'m> {
 #[derive(Clone, Copy)]
 enum InsertPoint<'m> {
     Before(Instruction<'m>),
-    AtEnd(Block<'m>),
-    AtEndFor(Block<'m>, Instruction<'m>),
+    /// At the end of the block, with the source position of the instruction, if any.
+    AtEnd(Block<'m>, Option<Instruction<'m>>),
 }
 
 /// Unwraps a result from inkwell, which is an error only for a builder without a position, or operands of the wrong
@@ -37,12 +37,12 @@ impl<'m> Builder<'m> {
     }
 
     pub fn at_end(block: Block<'m>) -> Self {
-        Self::new(InsertPoint::AtEnd(block))
+        Self::new(InsertPoint::AtEnd(block, None))
     }
 
     /// Builds at the end of `block`, with the source position of `instruction`.
     pub fn at_end_for(block: Block<'m>, instruction: Instruction<'m>) -> Self {
-        Self::new(InsertPoint::AtEndFor(block, instruction))
+        Self::new(InsertPoint::AtEnd(block, Some(instruction)))
     }
 
     pub fn at_entry(function: Function<'m>) -> Self {
@@ -59,10 +59,9 @@ impl<'m> Builder<'m> {
                 instruction.parent_block();
                 self.position.position_before(&instruction);
             }
-            InsertPoint::AtEnd(block) => self.position.position_at_end(block),
-            InsertPoint::AtEndFor(block, instruction) => {
+            InsertPoint::AtEnd(block, instruction) => {
                 self.position.position_at_end(block);
-                match instruction.get_debug_location() {
+                match instruction.and_then(Instruction::get_debug_location) {
                     Some(location) => self.position.set_current_debug_location(location),
                     None => self.position.unset_current_debug_location(),
                 }

@@ -12,13 +12,9 @@ const FAST: &str = "divf:0";
 /// a GPU rounds inexact divisions.
 pub fn lower(module: &Module, for_gpu: bool) {
     for function in module.defined_functions() {
-        let value = function.text_attribute(ATTRIBUTE);
-        let division = (value.iter()).flat_map(|value| value.split(','));
-        let division = division.fold(None, |found, part| match part {
-            FULL => Some(FULL),
-            FAST => Some(FAST),
-            _ => found,
-        });
+        let value = function.text_attribute(ATTRIBUTE).unwrap_or_default();
+        let mut last_first = value.rsplit(',');
+        let division = last_first.find(|part| [FULL, FAST].contains(part));
         function.remove_string_attributes(|name| name == ATTRIBUTE);
         if let Some(division) = division.filter(|_| for_gpu) {
             let flushes = function.flushes_denormals();

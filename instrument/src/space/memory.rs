@@ -59,11 +59,12 @@ fn leaves_parameters_unchanged(kernel: Function) -> bool {
     (0..)
         .zip(kernel.parameters())
         .filter(|(index, _)| kernel.is_by_value(*index) && !kernel.is_read_only(*index))
-        .all(|(_, parameter)| only_read(parameter))
+        .all(|(_, parameter)| only_read(parameter, &|_| false))
 }
 
-/// Whether a function writes nothing through `pointer` or a pointer derived from it.
-fn only_read(pointer: Value) -> bool {
+/// Whether a function writes nothing through `pointer` or a pointer derived from it, not counting calls for which
+/// `is_harmless` is true.
+pub fn only_read(pointer: Value, is_harmless: &dyn Fn(Call) -> bool) -> bool {
     let mut only_read = true;
     reach([pointer], |value| {
         let mut derived = value.users();
@@ -72,7 +73,8 @@ fn only_read(pointer: Value) -> bool {
             opcode => {
                 let reads = matches!(opcode, Some(Load | ICmp));
                 let call = user.as_call();
-                only_read &= reads || call.is_some_and(|call| call_only_reads(call, value));
+                let is_fine = |call| is_harmless(call) || call_only_reads(call, value);
+                only_read &= reads || call.is_some_and(is_fine);
                 false
             }
         });

@@ -13,6 +13,7 @@ mod sources;
 mod transfer;
 
 pub use contexts::{Context, Contexts};
+pub use memory::only_read;
 
 use crate::ir::{Call, Function, Instruction, Module, Opcode, Value, space, traits::*};
 use memory::Memory;
@@ -76,17 +77,14 @@ impl<'m> Analysis<'m> {
     pub fn of(module: &'m Module) -> Self {
         // Assume at first that memory contains only pointers to global memory. If a store contradicts this assumption,
         // repeat the analysis without it. The assumption is inductive: its first violation would be such a store.
-        let mut analysis = Self::empty(module, Memory::GLOBAL);
-        analysis.iterate(module);
-        let memory = Memory::of(module, &analysis);
-        if memory != Memory::GLOBAL {
-            analysis = Self::empty(module, memory);
-            analysis.iterate(module);
+        let analysis = Self::assuming(Memory::GLOBAL, module);
+        match Memory::of(module, &analysis) {
+            Memory::GLOBAL => analysis,
+            memory => Self::assuming(memory, module),
         }
-        analysis
     }
 
-    fn empty(module: &'m Module, memory: Memory) -> Self {
+    fn assuming(memory: Memory, module: &'m Module) -> Self {
         let (mut calls, mut address_taken) = (HashMap::new(), Vec::new());
         for function in module.functions() {
             if function.is_address_taken() {
@@ -94,12 +92,14 @@ impl<'m> Analysis<'m> {
             }
             calls.insert(function, function.callers().collect());
         }
-        Self {
+        let mut analysis = Self {
             facts: HashMap::new(),
             calls,
             address_taken,
             memory,
-        }
+        };
+        analysis.iterate(module);
+        analysis
     }
 
     pub fn fact(&self, pointer: Value<'m>) -> Fact {

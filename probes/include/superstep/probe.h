@@ -29,6 +29,7 @@ struct Context {
 // How the values of several threads are combined. For Min and And, memory contains the complement, so that zero means
 // "nothing yet".
 enum Combine { Sum, Min, Max, And, Or };
+__device__ constexpr bool is_complemented(Combine c) { return c == Min || c == And; }
 
 __device__ inline const Context *context_of(void *context) { return static_cast<const Context *>(context); }
 
@@ -170,7 +171,7 @@ template <Combine C> __device__ inline void keep_shared(u64 address, u64 value) 
 
 // `Word` is the field's type; `value` is complemented if memory contains complements.
 template <Combine C, class Word> __device__ inline void keep(u64 address, Word value) {
-  const Word stored = C == Min || C == And ? (Word)~value : value;
+  const Word stored = is_complemented(C) ? (Word)~value : value;
   keep_shared<C>(address, stored);
 }
 
@@ -178,7 +179,7 @@ template <Combine C, class Word> __device__ inline void keep(u64 address, Word v
 // returns.
 template <Combine C, class Word> __device__ inline void keep_own(u64 address, Word value, bool once) {
   Word *word = in_global_memory<Word>(address);
-  const Word stored = C == Min || C == And ? (Word)~value : value;
+  const Word stored = is_complemented(C) ? (Word)~value : value;
   if (stored != 0) *word = once ? stored : (Word)join<C>(*word, stored);
 }
 

@@ -93,7 +93,7 @@ impl Builder {
         let text = fs::read_to_string(&ptx).map_err(BuildError::io("read", &ptx))?;
         match ptxas::rewrite_miscompiled(&text) {
             Cow::Borrowed(_) => Ok(ptx),
-            Cow::Owned(text) => self.runner.text_file(PTX, text.as_bytes()),
+            Cow::Owned(text) => self.runner.text_file(PTX, text),
         }
     }
 
@@ -132,7 +132,7 @@ impl Builder {
         let text = fs::read_to_string(ptx).map_err(BuildError::io("read", ptx))?;
         let (native, probed) = (registers::read_all(native)?, registers::read_all(cubins)?);
         registers::limited(&text, &native, &probed, as_resident)
-            .map(|text| self.runner.text_file(PTX, text.as_bytes()))
+            .map(|text| self.runner.text_file(PTX, text))
             .transpose()
     }
 }

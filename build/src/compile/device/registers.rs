@@ -138,15 +138,7 @@ pub(crate) fn read_binary(binary: &Path) -> Result<Registers> {
     })
 }
 
-#[derive(Debug, thiserror::Error)]
-enum CubinError {
-    #[error(transparent)]
-    Object(#[from] object::read::Error),
-    #[error("its section .nv.info ends in the middle of an entry")]
-    Truncated,
-}
-
-fn read(bytes: &[u8]) -> Result<Registers, CubinError> {
+fn read(bytes: &[u8]) -> Result<Registers, Box<dyn std::error::Error>> {
     let binary = object::File::parse(bytes)?;
     // A module without kernels can lack this section.
     let Some(section) = binary.section_by_name(".nv.info") else {
@@ -160,7 +152,8 @@ fn read(bytes: &[u8]) -> Result<Registers, CubinError> {
             4 => usize::from(u16::from_le_bytes([*low, *high])),
             _ => 0,
         };
-        let (value, remainder) = values.split_at_checked(size).ok_or(CubinError::Truncated)?;
+        let truncated = "its section .nv.info ends in the middle of an entry";
+        let (value, remainder) = values.split_at_checked(size).ok_or(truncated)?;
         if let (true, &[a, b, c, d, e, f, g, h]) = (rest.starts_with(&REGISTER_COUNT), value) {
             let symbol = SymbolIndex(u32::from_le_bytes([a, b, c, d]) as usize);
             let symbol = binary.symbol_by_index(symbol).and_then(|s| s.name());

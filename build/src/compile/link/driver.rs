@@ -58,8 +58,7 @@ impl Builder {
             return Ok(None);
         }
         let names = self.list_of_names(&functions)?;
-        let source = include_bytes!("driver.c");
-        let source = self.runner.text_file("driver.c", source)?;
+        let source = (self.runner).text_file("driver.c", include_bytes!("driver.c"))?;
         let args = Args::of(["-x", "c", "-O2", "-fPIC", "-Wall", "-Werror", "-shared"])
             .text(format!("-Wl,-soname,{}", driver.file))
             .input_in("-DSUPERSTEP_NAMES=\"", names, "\"")
@@ -68,8 +67,8 @@ impl Builder {
             .input(self.cudart_stub()?)
             .text("-ldl");
         let subject = Subject::of(driver.file, Path::new("."));
-        let tool = &self.clang();
-        (self.runner.file("driver", tool, subject, args, driver.file)).map(Some)
+        let library = (self.runner).file("driver", &self.clang(), subject, args, driver.file)?;
+        Ok(Some(library))
     }
 
     /// Replaces the driver libraries in the linker flags with stand-ins, so that programs build without a driver.

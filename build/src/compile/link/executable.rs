@@ -30,8 +30,7 @@ impl Builder {
             .texts(["-Wl,--disable-new-dtags", "-lm", "-lpthread", "-ldl"])
             .and(self.with_drivers(&program.flags.link)?);
         let subject = Subject::of(&program.name, &program.folder);
-        let tool = &self.clang();
-        self.runner.file("link", tool, subject, args, "program")
+        (self.runner).file("link", &self.clang(), subject, args, "program")
     }
 
     pub fn cudart_stub(&self) -> Result<PathBuf> {
@@ -48,15 +47,13 @@ impl Builder {
             .text(format!("-DSUPERSTEP_RUNTIME=\"{}\"", runtime.display()))
             .input(source);
         let subject = Subject::of("libcudart", Path::new("."));
-        let tool = &self.clang();
-        self.runner.file("cudart stub", tool, subject, args, OBJECT)
+        (self.runner).file("cudart stub", &self.clang(), subject, args, OBJECT)
     }
 
-    /// Writes the file that `cudart_stub.c` and `driver.c` include.
-    pub(crate) fn list_of_names(&self, functions: &BTreeSet<String>) -> Result<PathBuf> {
-        let entries = functions.iter().map(|name| format!("ENTRY({name})\n"));
-        let names: String = entries.collect();
-        self.runner.text_file("names", names.as_bytes())
+    /// Writes the file that `cudart_stub.c`, `driver.c` and `linked.c` include.
+    pub(crate) fn list_of_names(&self, symbols: &BTreeSet<String>) -> Result<PathBuf> {
+        let entries = symbols.iter().map(|name| format!("ENTRY({name})\n"));
+        self.runner.text_file("names", entries.collect::<String>())
     }
 
     /// Returns the shared libraries in which the stub finds this backend's functions, the interposer first.

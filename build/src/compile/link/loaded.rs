@@ -95,7 +95,7 @@ impl Builder {
         let lines = modules.par_iter();
         let lines = lines.map(|module| self.loaded_line(module, inserted));
         let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
-        self.runner.text_file(LIST, lines.concat().as_bytes())
+        self.runner.text_file(LIST, lines.concat())
     }
 
     fn loaded_line(&self, module: &Module, inserted: &Inserted) -> Result<String> {

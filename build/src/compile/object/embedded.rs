@@ -8,12 +8,12 @@ use rayon::prelude::*;
 
 use crate::compile::device::gpu::Waits;
 use crate::compile::object::record::{self, DeviceCodeRecord, Head, SECTION};
-use crate::compile::object::{linked, registration};
+use crate::compile::object::registration;
 use crate::compile::source::arithmetic;
 use crate::compile::steps::depfile;
 use crate::compile::steps::hash::KeyHasher;
 use crate::compile::steps::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
-use crate::compile::unit::{DeviceIr, Module, Unit, own_flags, unit_name};
+use crate::compile::unit::{DeviceIr, Module, Unit, own_flags};
 use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::Language;
 
@@ -60,7 +60,9 @@ impl Builder {
         let mut args = self.section(&embedded.record)?;
         // Linked units do not register the module: it is registered once for all of them.
         if embedded.unit.linked {
-            args = args.and(self.header("unit.h", &linked::mark(&embedded.record.symbol()))?);
+            args = args
+                .text(format!("-DSUPERSTEP_UNIT={}", embedded.record.symbol()))
+                .and(self.header("unit.h", include_str!("unit.h"))?);
         } else {
             args = args
                 .texts(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
@@ -169,13 +171,12 @@ impl Builder {
     ) -> Result<PathBuf> {
         let units = units.into_iter();
         let record = &DeviceCodeRecord::linked(record_folder, units.clone());
-        let symbols = linked::definitions(units.map(DeviceCodeRecord::symbol));
-        let source = include_bytes!("linked.c");
-        let source = self.runner.text_file("linked.c", source)?;
+        let names = self.list_of_names(&units.map(DeviceCodeRecord::symbol).collect())?;
+        let source = (self.runner).text_file("linked.c", include_bytes!("linked.c"))?;
         let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIC", "-c"])
             .input_in("-DSUPERSTEP_IMAGE=\"", self.image(record)?, "\"")
             .and(self.section(record)?)
-            .and(self.header("units.h", &symbols)?)
+            .input_in("-DSUPERSTEP_NAMES=\"", names, "\"")
             .input(source);
         self.device_link_step(folder, args)
     }
@@ -189,12 +190,11 @@ impl Builder {
     fn device_link_step(&self, folder: &Path, args: Args) -> Result<PathBuf> {
         let name = "device link";
         let subject = Subject { name, folder };
-        let tool = &self.clang();
-        self.runner.file(name, tool, subject, args, OBJECT)
+        (self.runner).file(name, &self.clang(), subject, args, OBJECT)
     }
 
     fn section(&self, record: &DeviceCodeRecord) -> Result<Args> {
-        let file = self.runner.text_file("module.bin", &record.encode())?;
+        let file = self.runner.text_file("module.bin", record.encode())?;
         let path = file.to_string_lossy();
         let path = path.replace('\\', "\\\\").replace('"', "\\\"");
         let header = format!(
@@ -204,13 +204,13 @@ impl Builder {
     }
 
     fn header(&self, name: &'static str, text: &str) -> Result<Args> {
-        let header = self.runner.text_file(name, text.as_bytes())?;
+        let header = self.runner.text_file(name, text)?;
         Ok(Args::of(["-include"]).input(header))
     }
 
     fn image(&self, record: &DeviceCodeRecord) -> Result<PathBuf> {
         let text = format!("superstep-module {}\n\0", record.hash());
-        self.runner.text_file("module.txt", text.as_bytes())
+        self.runner.text_file("module.txt", text)
     }
 }
 
@@ -233,11 +233,6 @@ fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
     let flags = &program.flags;
     key.list(&program.include);
     key.list(&flags.all).list(&flags.device).list(&flags.host);
-    Unit {
-        program,
-        unit,
-        id: usize::from_str_radix(&key.finish()[..12], 16).unwrap_or_default(),
-        name: unit_name(program, unit),
-        linked: relocatable,
-    }
+    let id = usize::from_str_radix(&key.finish()[..12], 16).unwrap_or_default();
+    Unit::new(program, unit, id, relocatable)
 }

@@ -21,7 +21,14 @@ struct Entry {
 };
 
 /* The symbols of the linked units, and the kind of the entry that precedes each unit's entries and has its symbol as
- * address. The section has the entries of all units in the file, including those linked into other modules. */
+ * address (unit.h). The section has the entries of all units in the file, including those linked into other modules.
+ * SUPERSTEP_NAMES is a file with one ENTRY(symbol) per line. */
+#define ENTRY(symbol) ".globl " #symbol "\n.hidden " #symbol "\n" #symbol ": .byte 0\n"
+__asm__(".pushsection .rodata\n"
+        "superstep_units:\n"
+#include SUPERSTEP_NAMES
+        "superstep_units_end:\n"
+        ".popsection");
 extern const char superstep_units[] __attribute__((visibility("hidden")));
 extern const char superstep_units_end[] __attribute__((visibility("hidden")));
 enum { UNIT = 0x5353 };

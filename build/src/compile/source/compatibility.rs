@@ -55,13 +55,18 @@ impl Builder {
         if have_texture_references(program) {
             args = include(args, "texture_references.h");
         }
-        args = args.and(self.stand_ins()?).and(self.shared_barriers()?);
+        args = self.shared_barriers(args.and(self.stand_ins()?))?;
+        let clang = self.toolchain.llvm.include();
         for header in arithmetic::POWER_HEADERS {
-            args = self.edited(args, header, arithmetic::without_integer_powers)?;
+            args = self.edited(
+                args,
+                &clang.join(header),
+                arithmetic::without_integer_powers,
+            )?;
         }
         if arithmetic::is_set(&program.flags, arithmetic::FAST_FUNCTIONS) {
-            let header = arithmetic::MATH_HEADER;
-            args = self.edited(args, header, arithmetic::with_fast_functions)?;
+            let header = clang.join(arithmetic::MATH_HEADER);
+            args = self.edited(args, &header, arithmetic::with_fast_functions)?;
         }
         Ok(args)
     }
@@ -72,28 +77,23 @@ impl Builder {
         (tools.into_iter().chain(shipped.as_ref().ok())).any(|folder| header.starts_with(folder))
     }
 
-    /// Makes the compiler read an edited copy in place of one of its own headers.
-    fn edited(&self, args: Args, header: &str, edit: fn(&str) -> String) -> Result<Args> {
-        let header = self.toolchain.llvm.include().join(header);
-        let text = fs::read_to_string(&header).map_err(BuildError::io("read", &header))?;
-        let file = self.runner.text_file("edited.h", edit(&text).as_bytes())?;
-        Ok(read_as(args, &header, file))
+    /// Makes the compiler read an edited copy in place of a header.
+    fn edited(&self, args: Args, header: &Path, edit: fn(&str) -> String) -> Result<Args> {
+        let text = fs::read_to_string(header).map_err(BuildError::io("read", header))?;
+        let file = self.runner.text_file("edited.h", edit(&text))?;
+        Ok(read_as(args, header, file))
     }
 
     /// Allows libcu++ barriers as shared variables. nvcc does not run the destructors of shared variables; Clang
     /// rejects non-empty ones. Therefore, the compiler reads a copy of the header with a renamed destructor.
-    fn shared_barriers(&self) -> Result<Args> {
-        let mut args = Args::default();
-        for header in BARRIERS.map(|name| self.toolchain.cuda.include.join(name)) {
-            // This version of CUDA has the header elsewhere.
-            let Ok(text) = fs::read_to_string(&header) else {
-                continue;
-            };
-            let text = text.replace("~barrier()", "void superstep_forget()");
-            let file = self.runner.text_file("barrier.h", text.as_bytes())?;
-            args = read_as(args, &header, file);
-        }
-        Ok(args)
+    fn shared_barriers(&self, args: Args) -> Result<Args> {
+        let headers = BARRIERS.map(|name| self.toolchain.cuda.include.join(name));
+        // Each version of CUDA has one of them.
+        let mut headers = headers.iter().filter(|header| header.is_file());
+        headers.try_fold(args, |args, header| {
+            let edit = |text: &str| text.replace("~barrier()", "void superstep_forget()");
+            self.edited(args, header, edit)
+        })
     }
 
     pub(crate) fn compatible_helper(&self, is_c: bool) -> Result<Args> {
@@ -128,8 +128,7 @@ impl Builder {
         }
         let mut args = Args::default();
         for (name, text) in texts {
-            let file = self.runner.text_file("compatible", text.as_bytes())?;
-            args = read_as(args, &name, file);
+            args = read_as(args, &name, self.runner.text_file("compatible", text)?);
         }
         Ok(args)
     }

@@ -124,9 +124,9 @@ pub struct Runner {
 }
 
 impl Runner {
-    pub fn text_file(&self, name: &'static str, content: &[u8]) -> Result<PathBuf> {
+    pub fn text_file(&self, name: &'static str, content: impl AsRef<[u8]>) -> Result<PathBuf> {
         let mut key = KeyHasher::new("text file");
-        key.text(name).bytes(content);
+        key.text(name).bytes(content.as_ref());
         let write = |folder: &Path| fs::write(folder.join(name), content);
         Ok(self.folder(key, &[name], write)?.join(name))
     }

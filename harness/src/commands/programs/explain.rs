@@ -8,9 +8,10 @@ use crate::results::{MessageFormat, is_coloured, plain_table, table_lines};
 use crate::session::Session;
 use clap::ColorChoice;
 use serde_json::{Value, json};
-use superstep_build::compile::{BuildOptions, DEFAULT_ARCH, Explanation, Program, Summary};
+use superstep_build::compile::{BuildOptions, DEFAULT_ARCH, Program};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code, interrupt};
+use superstep_trace::explanation::{Explanation, Summary};
 use superstep_trace::{Backend, Pattern};
 
 use crate::arguments::source::SourceArgs;
@@ -96,6 +97,10 @@ fn explain_source(args: &Args, session: &Session) -> Result<i32, Failure> {
                 names.into_iter().collect::<Vec<_>>().join(", ")
             );
         }
+    }
+    // The output has the demangled names only.
+    for operation in &mut explanation.operations {
+        operation.symbol.clear();
     }
     let summary = explanation.summary();
     print(|out| {

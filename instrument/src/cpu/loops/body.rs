@@ -6,6 +6,7 @@ use crate::cpu::kernels::CpuKernel;
 use crate::ir::{
     Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value, append_copies, traits::*,
 };
+use crate::space::only_read;
 use crate::{probe, ptx};
 use std::collections::HashMap;
 
@@ -75,7 +76,7 @@ pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m
 fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Function<'m>) {
     for (index, parameter) in (0..).zip(function.parameters()) {
         if let Some(ty) = kernel.by_value_type(index)
-            && !is_only_read(parameter)
+            && !only_read(parameter, &|call| is_probe(&call.function_name()))
         {
             let users = parameter.using_instructions();
             let builder = Builder::at_entry(function);
@@ -87,18 +88,6 @@ fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Func
             builder.copy(copy.value(), parameter, module.allocated_size_bytes(ty));
         }
     }
-}
-
-fn is_only_read(pointer: Value) -> bool {
-    (pointer.using_instructions().into_iter()).all(|user| match user.get_opcode() {
-        Load | ICmp => true,
-        GetElementPtr | AddrSpaceCast | BitCast => is_only_read(user.value()),
-        _ => user.as_call().is_some_and(|call| {
-            let name = call.function_name();
-            let copies_from = name.starts_with("llvm.memcpy.") && call.operand(0) != pointer;
-            copies_from || is_probe(&name)
-        }),
-    })
 }
 
 fn is_probe(name: &str) -> bool {
