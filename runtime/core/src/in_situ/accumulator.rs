@@ -267,7 +267,7 @@ impl Sources {
     fn switch(&mut self, launch: u32, shadow: &Shadow, running: &Running) {
         let new = self.others.remove(&launch).unwrap_or_else(|| SourceLaunch {
             launch,
-            is_same_kernel: shadow.kernels.get(launch) == Some(running.kernel),
+            is_same_kernel: shadow.kernel_of(launch) == Some(running.kernel),
             ..SourceLaunch::default()
         });
         let old = std::mem::replace(&mut self.last, new);
