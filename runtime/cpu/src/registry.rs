@@ -14,7 +14,7 @@ use superstep_abi::cpu::{
     ABI_VERSION, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
     KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
-use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
+use superstep_runtime_core::cuda::{FatBinaryWrapper, slice, text};
 use superstep_runtime_core::limits::MAX_THREADS;
 use superstep_runtime_core::{AllocatedBy, loaded_module};
 use superstep_trace::probe::NATIVE_SUFFIX;
@@ -74,14 +74,6 @@ const MISSING_MODULE: u32 = u32::MAX;
 /// Module index of a host object whose code failed to load; the error has been reported.
 const FAILED_MODULE: u32 = u32::MAX - 1;
 
-unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
-    if first.is_null() {
-        return &[];
-    }
-    // SAFETY: the caller passes a pointer to `count` values that live as long as the program.
-    unsafe { std::slice::from_raw_parts(first, count as usize) }
-}
-
 /// Registers a device module; called by the constructor of its shared object.
 ///
 /// # Safety
@@ -106,16 +98,21 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         ));
     };
     // SAFETY: the object's table is a constant of this length; it is plain bytes.
-    let json = unsafe { slice(module.table_json.cast::<u8>(), module.table_json_bytes) };
+    let json = unsafe {
+        slice(
+            module.table_json.cast::<u8>(),
+            module.table_json_bytes as usize,
+        )
+    };
     let table = match session().registry().register_json(json) {
         Ok(table) => table,
         Err(error) => return session().fault(error),
     };
     let sites: Arc<[SiteId]> = table.sites.iter().map(|site| site.id).collect();
     // SAFETY: the object's list is a constant of this length.
-    let kernels = unsafe { slice(module.kernels, module.kernel_count.into()) };
+    let kernels = unsafe { slice(module.kernels, module.kernel_count as usize) };
     // SAFETY: as above.
-    let globals = unsafe { slice(module.globals, module.global_count.into()) };
+    let globals = unsafe { slice(module.globals, module.global_count as usize) };
     let index = module.module_index;
     let mut registry = REGISTRY.write();
     registry.highest_module = registry.highest_module.max(index);
@@ -174,7 +171,7 @@ unsafe fn bind_kernel(
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
         in_clusters: kernel.flags & KERNEL_IN_CLUSTERS != 0,
         // SAFETY: the caller passes a kernel whose list has one entry per parameter.
-        parameters: unsafe { slice(kernel.parameter_list, kernel.parameters.into()) },
+        parameters: unsafe { slice(kernel.parameter_list, kernel.parameters as usize) },
         module,
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,

@@ -128,11 +128,7 @@ macro_rules! blas {
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, clippy::many_single_char_names, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: usize),+) -> std::ffi::c_int {
-            const REAL: &std::ffi::CStr =
-                match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($real), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => unreachable!(),
-                };
+            const REAL: &std::ffi::CStr = superstep_runtime_core::cuda::c_name(concat!(stringify!($real), "\0"));
             // SAFETY: the table gives the kinds of these arguments.
             unsafe { super::call(stringify!($name), REAL, $kinds, [$($argument),+]) }
         }

@@ -128,13 +128,6 @@ impl Entry {
     }
 }
 
-pub const fn c_name(text: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(text.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => panic!("not a function name"),
-    }
-}
-
 /// Types of CUDA's result codes. They are read as numbers, since newer versions of CUDA have codes that cudarc's
 /// enumerations lack.
 pub trait ResultCode {}
@@ -175,7 +168,7 @@ pub unsafe fn as_declared<F: Declared>(address: *mut c_void, _declaration: F) ->
 macro_rules! call_declared {
     ($library:ident $entry:ident $name:ident($($argument:expr),* $(,)?)) => {{
         static ENTRY: $crate::cuda::Entry =
-            $crate::cuda::Entry::$entry($crate::cuda::loader::c_name(concat!(stringify!($name), "\0")));
+            $crate::cuda::Entry::$entry(::superstep_runtime_core::cuda::c_name(concat!(stringify!($name), "\0")));
         match ENTRY.address() {
             Some(address) => {
                 let declaration: unsafe fn($($crate::cuda::loader::call_declared!(@any $argument)),*) -> _ =

@@ -68,7 +68,7 @@ macro_rules! interposed {
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
             static ENTRY: $crate::cuda::Entry =
-                $crate::cuda::Entry::$entry($crate::cuda::loader::c_name(concat!(stringify!($name), "\0")));
+                $crate::cuda::Entry::$entry(::superstep_runtime_core::cuda::c_name(concat!(stringify!($name), "\0")));
             let $real = |$($($other),+)?| match ENTRY.address() {
                 Some(address) => {
                     type Real = unsafe extern "C" fn($($type),*) -> $result;

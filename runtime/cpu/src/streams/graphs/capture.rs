@@ -13,6 +13,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use superstep_runtime_core::cuda::slice;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -163,14 +164,6 @@ fn end(stream: *mut c_void) -> Result<usize, CudaError> {
     Ok(capture.graph)
 }
 
-unsafe fn list(first: *const usize, count: usize) -> Vec<usize> {
-    if first.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: the program passes this many handles.
-    unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
-}
-
 /// Stores the status, ID, graph and tail of a capture; all pointers except `status` may be null.
 fn put_info(
     stream: *mut c_void,
@@ -200,7 +193,7 @@ fn put_info(
 
 fn set_tail(stream: *mut c_void, nodes: *const usize, count: usize, replace: bool) -> CudaResult {
     // SAFETY: the program passes this many handles.
-    let nodes = unsafe { list(nodes, count) };
+    let nodes = unsafe { slice(nodes, count) };
     let mut captures = CAPTURES.lock();
     let capture = captures
         .get_mut(&named(stream))
@@ -225,7 +218,7 @@ cuda! {
         check_sticky()?;
         graph(to)?;
         // SAFETY: the program passes this many handles.
-        begin(stream, to, &unsafe { list(after, count) })
+        begin(stream, to, unsafe { slice(after, count) })
     }
 
     fn [cudaStreamEndCapture cudaStreamEndCapture_ptsz](stream: *mut c_void, graph: *mut usize) {

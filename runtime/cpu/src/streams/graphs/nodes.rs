@@ -12,7 +12,7 @@ use crate::runtime::unsupported;
 use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use superstep_runtime_core::cuda::Copy3d;
+use superstep_runtime_core::cuda::{Copy3d, slice};
 
 fn put_node(
     place: *mut usize,
@@ -25,12 +25,8 @@ fn put_node(
     if place.is_null() || dependencies.is_null() && count > 0 {
         return Err(CudaError::INVALID_VALUE);
     }
-    let dependencies = if count == 0 {
-        &[]
-    } else {
-        // SAFETY: the program passes this many handles.
-        unsafe { std::slice::from_raw_parts(dependencies, count) }
-    };
+    // SAFETY: the program passes this many handles.
+    let dependencies = unsafe { slice(dependencies, count) };
     put(place, add(to, dependencies, work?)?)
 }
 
