@@ -2,7 +2,7 @@
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::handles::Handles;
-use crate::streams::graphs::{self, Captured};
+use crate::streams::graphs::{self, Capture};
 use parking_lot::Mutex;
 use std::ffi::{c_uint, c_void};
 use std::time::Instant;
@@ -14,8 +14,8 @@ const ALL_FLAGS: c_uint = 7;
 struct Event {
     has_time: bool,
     recorded: Mutex<Option<Instant>>,
-    /// The capture in which the event was last recorded, and its position in that capture.
-    captured: Mutex<Option<Captured>>,
+    /// The capture in which the event was last recorded, as it was then.
+    captured: Mutex<Option<Capture>>,
 }
 
 static EVENTS: Handles<Event> = Handles::new();

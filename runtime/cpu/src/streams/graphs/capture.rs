@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_runtime_core::cuda::slice;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,6 @@ pub struct Capture {
 }
 
 static CAPTURES: Mutex<BTreeMap<Named, Capture>> = Mutex::new(BTreeMap::new());
-/// Number of streams being captured, which can be read without the lock; usually 0.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
@@ -43,26 +41,20 @@ thread_local! {
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// State of a capture when an event was recorded: its ID, graph and tail.
-pub type Captured = (u64, usize, Vec<usize>);
-
-fn capture_on(stream: *mut c_void) -> Option<Capture> {
-    if COUNT.load(Ordering::Acquire) == 0 {
-        return None;
-    }
+pub fn capture_of(stream: *mut c_void) -> Option<Capture> {
     CAPTURES.lock().get(&named(stream)).cloned()
 }
 
 pub(super) fn stream_is_capturing(stream: *mut c_void) -> bool {
-    capture_on(stream).is_some()
+    capture_of(stream).is_some()
 }
 
 /// Returns an error if `stream` is being captured, for calls that wait for the stream or query its state.
 pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
-    match capture_on(stream) {
-        Some(_) => Err(CudaError::STREAM_CAPTURE_UNSUPPORTED),
-        None => Ok(()),
-    }
+    let is_free = capture_of(stream).is_none();
+    is_free
+        .then_some(())
+        .ok_or(CudaError::STREAM_CAPTURE_UNSUPPORTED)
 }
 
 /// Adds a node to the capture of `stream`; returns `false` if the stream is not being captured.
@@ -70,7 +62,7 @@ pub(super) fn append(
     stream: *mut c_void,
     work: impl FnOnce() -> Result<Work, CudaError>,
 ) -> Result<bool, CudaError> {
-    let Some(capture) = capture_on(stream) else {
+    let Some(capture) = capture_of(stream) else {
         return Ok(false);
     };
     let node = add(capture.graph, &capture.tail, work()?)?;
@@ -105,13 +97,11 @@ pub fn add_launch(
     })
 }
 
-/// Returns the state of the capture of `stream`, for an event recorded in it.
-pub fn capture_of(stream: *mut c_void) -> Option<Captured> {
-    capture_on(stream).map(|capture| (capture.id, capture.graph, capture.tail))
-}
-
-/// Adds `stream` to an event's capture, unless the capture has ended.
-pub fn join(stream: *mut c_void, (id, graph, tail): Captured) {
+/// Adds `stream` to the capture in which an event was recorded, unless that has ended.
+pub fn join(stream: *mut c_void, recorded: Capture) {
+    let Capture {
+        id, graph, tail, ..
+    } = recorded;
     let mut captures = CAPTURES.lock();
     if !captures.values().any(|capture| capture.id == id) {
         return;
@@ -127,7 +117,6 @@ pub fn join(stream: *mut c_void, (id, graph, tail): Captured) {
             capture.tail.push(node);
         }
     }
-    COUNT.store(captures.len(), Ordering::Release);
 }
 
 fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
@@ -147,7 +136,6 @@ fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
         is_origin: true,
     };
     captures.insert(stream, capture);
-    COUNT.store(captures.len(), Ordering::Release);
     Ok(())
 }
 
@@ -160,7 +148,6 @@ fn end(stream: *mut c_void) -> Result<usize, CudaError> {
         return Err(CudaError::STREAM_CAPTURE_UNMATCHED);
     }
     captures.retain(|_, other| other.id != capture.id);
-    COUNT.store(captures.len(), Ordering::Release);
     Ok(capture.graph)
 }
 
@@ -174,7 +161,7 @@ fn put_info(
     count: *mut usize,
 ) -> CudaResult {
     crate::streams::get(stream)?;
-    let capture = capture_on(stream);
+    let capture = capture_of(stream);
     put(status, c_int::from(capture.is_some()))?;
     let Some(capture) = capture else {
         return Ok(());

@@ -10,7 +10,7 @@ mod instances;
 mod nodes;
 mod structures;
 
-pub use capture::{Captured, Kind, add_launch, capture_of, join, refuse_if_capturing, submit};
+pub use capture::{Capture, Kind, add_launch, capture_of, join, refuse_if_capturing, submit};
 
 use crate::errors::{CudaError, CudaResult};
 use crate::exec::arguments::OwnedArguments;
