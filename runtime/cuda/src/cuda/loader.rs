@@ -72,6 +72,18 @@ pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
     symbol(&LIBRARY, &files, libc::RTLD_NOW | libc::RTLD_GLOBAL, name)
 }
 
+/// Like [`find_in_runtime`], but prints a message if there is no such function.
+pub fn find_or_report(name: &CStr) -> Option<*mut c_void> {
+    let address = find_in_runtime(name);
+    if address.is_none() {
+        eprintln!(
+            "superstep: libcudart has no {}; link the program against the shared libcudart.so.12, after libsuperstep_cuda.so",
+            name.to_string_lossy()
+        );
+    }
+    address
+}
+
 /// Finds libcuda's own function `name`, even if libraries before it define the same name.
 pub fn find_in_driver(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
@@ -85,29 +97,10 @@ pub struct Entry {
 }
 
 /// Marks an [`Entry`] that is missing from its library.
-fn missing() -> *mut c_void {
-    std::ptr::without_provenance_mut(usize::MAX)
-}
+const MISSING: *mut c_void = std::ptr::without_provenance_mut(usize::MAX);
 
 impl Entry {
-    pub const fn of_runtime(name: &'static CStr) -> Self {
-        Self::found_by(name, |name| {
-            let address = find_in_runtime(name);
-            if address.is_none() {
-                eprintln!(
-                    "superstep: libcudart has no {}; link the program against the shared libcudart.so.12, after libsuperstep_cuda.so",
-                    name.to_string_lossy()
-                );
-            }
-            address
-        })
-    }
-
-    pub const fn of_driver(name: &'static CStr) -> Self {
-        Self::found_by(name, find_in_driver)
-    }
-
-    const fn found_by(name: &'static CStr, find: fn(&CStr) -> Option<*mut c_void>) -> Self {
+    pub const fn new(find: fn(&CStr) -> Option<*mut c_void>, name: &'static CStr) -> Self {
         let address = AtomicPtr::new(std::ptr::null_mut());
         Entry {
             name,
@@ -121,10 +114,10 @@ impl Entry {
     pub fn address(&self) -> Option<*mut c_void> {
         let mut address = self.address.load(Ordering::Relaxed);
         if address.is_null() {
-            address = (self.find)(self.name).unwrap_or_else(missing);
+            address = (self.find)(self.name).unwrap_or(MISSING);
             self.address.store(address, Ordering::Relaxed);
         }
-        (address != missing()).then_some(address)
+        (address != MISSING).then_some(address)
     }
 }
 
@@ -166,9 +159,9 @@ pub unsafe fn as_declared<F: Declared>(address: *mut c_void, _declaration: F) ->
 
 /// Calls a CUDA function by name, with the types that cudarc declares. Unsafe; returns a [`Status`].
 macro_rules! call_declared {
-    ($library:ident $entry:ident $name:ident($($argument:expr),* $(,)?)) => {{
+    ($library:ident $find:ident $name:ident($($argument:expr),* $(,)?)) => {{
         static ENTRY: $crate::cuda::Entry =
-            $crate::cuda::Entry::$entry(::superstep_runtime_core::cuda::c_name(concat!(stringify!($name), "\0")));
+            $crate::cuda::Entry::new($crate::cuda::loader::$find, ::superstep_runtime_core::cuda::c_name(concat!(stringify!($name), "\0")));
         match ENTRY.address() {
             Some(address) => {
                 let declaration: unsafe fn($($crate::cuda::loader::call_declared!(@any $argument)),*) -> _ =
@@ -183,11 +176,11 @@ macro_rules! call_declared {
 pub(crate) use call_declared;
 
 macro_rules! cuda {
-    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(runtime of_runtime $($call)*) };
+    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(runtime find_or_report $($call)*) };
 }
 pub(crate) use cuda;
 
 macro_rules! driver {
-    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(driver of_driver $($call)*) };
+    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(driver find_in_driver $($call)*) };
 }
 pub(crate) use driver;
