@@ -108,7 +108,6 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     let address = memory.heap.allocate(bytes, kind.clone());
     let address = address.ok_or(CudaError::MEMORY_ALLOCATION)?;
     memory.ranges = None;
-    devices::allocated(address);
     let (by, device) = (AllocatedBy::Caller, devices::current());
     session().allocate(by, device, address, bytes, kind);
     Ok(address)
@@ -184,7 +183,7 @@ fn attributes_of(pointer: *const c_void) -> cudaPointerAttributes {
     let pointer = pointer.cast_mut();
     let null = std::ptr::null_mut();
     let found = find(pointer as u64, |block| {
-        let device = devices::of(block.address);
+        let device = block.device;
         match block.kind {
             AllocationKind::Pinned => (cudaMemoryTypeHost, device, pointer, pointer),
             AllocationKind::Managed => (cudaMemoryTypeManaged, device, pointer, pointer),
