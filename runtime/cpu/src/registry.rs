@@ -1,6 +1,7 @@
 //! The program's modules, kernels and variables: host objects' registrations and the device code loaded for them,
 //! matched by module index and name at first use.
 
+use crate::device::properties::SHARED_BYTES;
 use crate::errors::CudaError;
 use crate::memory;
 use crate::runtime::session;
@@ -19,9 +20,6 @@ use superstep_runtime_core::limits::MAX_THREADS;
 use superstep_runtime_core::{AllocatedBy, loaded_module};
 use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Backend, Probe, SiteId};
-
-/// Default of `cudaFuncAttributeMaxDynamicSharedMemorySize`.
-pub const DEFAULT_SHARED_BYTES: u64 = 48 << 10;
 
 #[derive(Debug)]
 pub struct Kernel {
@@ -160,7 +158,7 @@ unsafe fn bind_kernel(
 ) -> Option<Kernel> {
     // SAFETY: the caller passes a valid kernel.
     let name = unsafe { text(kernel.name) };
-    let dynamic = DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes);
+    let dynamic = (SHARED_BYTES as u64).saturating_sub(kernel.static_shared_bytes);
     Some(Kernel {
         display_name: name.clone(),
         name,

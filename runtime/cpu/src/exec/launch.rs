@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use superstep_abi::variable::CPU_THREADS;
 use superstep_runtime_core::children::run_all;
@@ -39,7 +39,6 @@ thread_local! {
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
 /// Held from when a launch is numbered until it ends. Reentrant, since a probe's observer may launch kernels.
 static IN_ORDER: ReentrantMutex<()> = ReentrantMutex::new(());
 
@@ -204,7 +203,6 @@ fn run(
     let _in_order = session.shadow().map(|_| IN_ORDER.lock());
     let active = session.launch_begin(stream, &kernel.name, geometry, parent);
     let running = session.add_up(&active);
-    let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
     let probed = match kernel.probe {
         Probe::Defined => Probed::new(&kernel.name, &active, workers),
         _ => Ok(None),
@@ -217,7 +215,7 @@ fn run(
     };
     let (arguments, ranges) = (Arguments(arguments), memory::ranges());
     let chosen = native.clone().unwrap_or_else(|| kernel.clone());
-    let mut job = Job::new(chosen, arguments, active, ranges, grid_id, workers);
+    let mut job = Job::new(chosen, arguments, active, ranges, workers);
     job.running = running;
     if request.is_cooperative {
         job.cooperate();
