@@ -21,7 +21,7 @@ struct Event {
 static EVENTS: Handles<Event> = Handles::new();
 
 pub fn check(handle: *const c_void) -> CudaResult {
-    EVENTS.get(handle).map(drop)
+    EVENTS.get(handle as usize).map(drop)
 }
 
 fn create(place: *mut *mut c_void, flags: c_uint) -> CudaResult {
@@ -34,11 +34,11 @@ fn create(place: *mut *mut c_void, flags: c_uint) -> CudaResult {
         recorded: Mutex::new(None),
         captured: Mutex::new(None),
     };
-    put(place, EVENTS.insert(event))
+    put(place, EVENTS.insert(event) as *mut c_void)
 }
 
 pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
-    let event = EVENTS.get(event)?;
+    let event = EVENTS.get(event as usize)?;
     crate::streams::get(stream)?;
     check_sticky()?;
     let captured = graphs::capture_of(stream);
@@ -53,7 +53,7 @@ pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
 const EXTERNAL: c_uint = 1;
 
 pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResult {
-    let event = EVENTS.get(handle)?;
+    let event = EVENTS.get(handle as usize)?;
     if flags & EXTERNAL != 0 {
         return graphs::external(stream, handle, true).map(drop);
     }
@@ -66,7 +66,7 @@ pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResu
 }
 
 fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
-    let (start, end) = (EVENTS.get(start)?, EVENTS.get(end)?);
+    let (start, end) = (EVENTS.get(start as usize)?, EVENTS.get(end as usize)?);
     check_sticky()?;
     if !start.has_time || !end.has_time {
         return Err(CudaError::INVALID_RESOURCE_HANDLE);
@@ -91,7 +91,7 @@ cuda! {
     }
 
     fn [cudaEventDestroy](event: *mut c_void) {
-        EVENTS.remove(event).map(drop)
+        EVENTS.remove(event as usize).map(drop)
     }
 
     fn [cudaEventRecord cudaEventRecord_ptsz](event: *mut c_void, stream: *mut c_void) {

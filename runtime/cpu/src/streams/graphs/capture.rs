@@ -1,6 +1,6 @@
 //! Stream capture, which turns the work submitted to streams into nodes of a graph.
 
-use super::{GRAPHS, Work, add, graph, new_graph};
+use super::{GRAPHS, Work, add, new_graph};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::LaunchRequest;
@@ -196,14 +196,14 @@ cuda! {
     fn [cudaStreamBeginCapture cudaStreamBeginCapture_ptsz](stream: *mut c_void, _mode: c_int) {
         check_sticky()?;
         let graph = new_graph();
-        begin(stream, graph, &[]).inspect_err(|_| drop(GRAPHS.remove(graph as *const c_void)))
+        begin(stream, graph, &[]).inspect_err(|_| drop(GRAPHS.remove(graph)))
     }
 
     fn [cudaStreamBeginCaptureToGraph cudaStreamBeginCaptureToGraph_ptsz](
         stream: *mut c_void, to: usize, after: *const usize, _edges: *const c_void, count: usize, _mode: c_int
     ) {
         check_sticky()?;
-        graph(to)?;
+        GRAPHS.get(to)?;
         // SAFETY: the program passes this many handles.
         begin(stream, to, unsafe { slice(after, count) })
     }

@@ -1,7 +1,7 @@
 //! Functions that add, read and change the nodes of graphs.
 
 use super::structures::{self, Allocation};
-use super::{Kind, Work, add, clone, graph, instances, node};
+use super::{GRAPHS, Kind, NODES, Work, add, clone, instances};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::LaunchRequest;
@@ -84,7 +84,7 @@ macro_rules! read {
     ($([$name:ident] $type:ty: $kind:pat => $value:expr;)*) => {
         cuda! {$(
             fn [$name](handle: usize, place: *mut $type) {
-                match &*node(handle)?.work.lock() {
+                match &*NODES.get(handle)?.work.lock() {
                     $kind => put(place, $value),
                     _ => Err(CudaError::INVALID_VALUE),
                 }
@@ -108,7 +108,7 @@ macro_rules! work {
     (set $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
         cuda! { fn [$name](handle: usize, $($argument: $type),*) {
             let work = $work?;
-            node(handle)?.work.lock().replace(work)
+            NODES.get(handle)?.work.lock().replace(work)
         } }
     };
     (set_in_instance $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
@@ -167,7 +167,7 @@ read! {
     [cudaGraphHostNodeGetParams] cudaHostNodeParams: Work::Host(host) => *host;
     [cudaGraphEventRecordNodeGetEvent] usize: Work::Record(event) => *event;
     [cudaGraphEventWaitNodeGetEvent] usize: Work::Wait(event) => *event;
-    [cudaGraphChildGraphNodeGetGraph] usize: Work::Child(child) => graph(*child).map(|_| *child)?;
+    [cudaGraphChildGraphNodeGetGraph] usize: Work::Child(child) => GRAPHS.get(*child).map(|_| *child)?;
     [cudaGraphMemAllocNodeGetParams] Allocation: Work::Allocate(allocation) => *allocation;
     [cudaGraphMemFreeNodeGetParams] u64: Work::Free(address) => *address;
 }
