@@ -3,12 +3,11 @@
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::handles::Handles;
 use crate::streams::graphs::{self, Capture};
+use cudarc::runtime::sys::cudaEventDisableTiming;
 use parking_lot::Mutex;
 use std::ffi::{c_uint, c_void};
 use std::time::Instant;
 
-/// `cudaEventDisableTiming`.
-const DISABLE_TIMING: c_uint = 2;
 const ALL_FLAGS: c_uint = 7;
 
 struct Event {
@@ -30,7 +29,7 @@ fn create(place: *mut *mut c_void, flags: c_uint) -> CudaResult {
         return Err(CudaError::INVALID_VALUE);
     }
     let event = Event {
-        has_time: flags & DISABLE_TIMING == 0,
+        has_time: flags & cudaEventDisableTiming == 0,
         recorded: Mutex::new(None),
         captured: Mutex::new(None),
     };
