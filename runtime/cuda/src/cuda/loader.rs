@@ -25,16 +25,13 @@ unsafe extern "C" fn find_nothing(_: *mut c_void, _: *const c_char) -> *mut c_vo
 pub fn dlsym() -> Find {
     let mut real = DLSYM.load(Ordering::Relaxed);
     if real.is_null() {
+        let name = c"dlsym".as_ptr();
+        // SAFETY: both names are NUL-terminated.
+        let find = |version: &CStr| unsafe { dlvsym(libc::RTLD_NEXT, name, version.as_ptr()) };
         // The versions in glibc for x86-64, before and after libdl became part of libc.
-        for version in [c"GLIBC_2.2.5", c"GLIBC_2.34"] {
-            if real.is_null() {
-                // SAFETY: both names are NUL-terminated.
-                real = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
-            }
-        }
-        if real.is_null() {
-            real = find_nothing as *mut c_void;
-        }
+        let found = [c"GLIBC_2.2.5", c"GLIBC_2.34"].into_iter().map(find);
+        let nothing = find_nothing as *mut c_void;
+        real = { found }.find(|found| !found.is_null()).unwrap_or(nothing);
         DLSYM.store(real, Ordering::Relaxed);
     }
     // SAFETY: `dlsym` has this type in every version of the C library, as does `find_nothing`.
