@@ -207,10 +207,16 @@ fn run(
         Probe::Defined => Probed::new(&kernel.name, &active, workers),
         _ => Ok(None),
     };
+    let fail = |error, why: &dyn std::fmt::Display| {
+        session.fault(why);
+        set_sticky(error);
+        error
+    };
+    let probed = probed.map_err(|error| fail(CudaError::MEMORY_ALLOCATION, &error))?;
     // A launch without the probe runs the kernel's native copy if there is one; otherwise, it drops the probe's
     // results.
     let native = match &probed {
-        Ok(Some(probed)) if !probed.is_wanted => registry::native(kernel),
+        Some(probed) if !probed.is_wanted => registry::native(kernel),
         _ => None,
     };
     let (arguments, ranges) = (Arguments(arguments), memory::ranges());
@@ -220,26 +226,15 @@ fn run(
     if request.is_cooperative {
         job.cooperate();
     }
-    match probed {
-        Ok(probed) => {
-            job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
-            job.probed = probed.filter(|_| native.is_none());
-        }
-        Err(error) => {
-            session.fault(error);
-            set_sticky(CudaError::MEMORY_ALLOCATION);
-            return Err(CudaError::MEMORY_ALLOCATION);
-        }
-    }
+    job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
+    job.probed = probed.filter(|_| native.is_none());
     let job = Arc::new(job);
     let start = Instant::now();
-    if let Err(error) = pool::run(&job) {
-        session.fault(format_args!(
+    pool::run(&job).map_err(|error| {
+        fail(CudaError::INITIALIZATION, &format_args!(
             "failed to start {workers} worker threads: {error}; lower {CPU_THREADS}, or the number of CTAs in cooperative launches"
-        ));
-        set_sticky(CudaError::INITIALIZATION);
-        return Err(CudaError::INITIALIZATION);
-    }
+        ))
+    })?;
     let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     if kernel.probe == Probe::Count {
         let counts = job.counts.lock().clone();
