@@ -136,18 +136,11 @@ impl Graph {
     }
 
     pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {
-        let mut found = null_mut();
+        let (original, clone, mut found) = (original.raw(), self.raw(), null_mut());
         // SAFETY: the pointer points to a handle; the clone was just created from the node's graph.
-        let status = unsafe {
-            cuda!(cudaGraphNodeFindInClone(
-                &mut found,
-                original.raw(),
-                self.raw()
-            ))
-        };
-        status
-            .is_success()
-            .then(|| GraphNode::from_raw(found.cast()))
+        let status = unsafe { cuda!(cudaGraphNodeFindInClone(&mut found, original, clone)) };
+        let found = GraphNode::from_raw(found.cast());
+        status.is_success().then_some(found)
     }
 }
 
@@ -260,12 +253,11 @@ impl SingleNode {
 
     /// Changes the kernel's parameters for later launches.
     pub fn change(&self, parameters: &CUDA_KERNEL_NODE_PARAMS_v2) -> Status {
+        let (instance, node) = (self.instance.raw(), self.node.raw());
         // SAFETY: the instance lives as long as this value; the driver copies the arguments.
         unsafe {
             driver!(cuGraphExecKernelNodeSetParams_v2(
-                self.instance.raw(),
-                self.node.raw(),
-                parameters
+                instance, node, parameters
             ))
         }
     }
@@ -276,16 +268,11 @@ impl SingleNode {
         if self.instance.is_null() {
             return Ok(());
         }
+        let (instance, graph) = (self.instance.raw(), self.graph.raw());
         let mut result = MaybeUninit::uninit();
+        let place = result.as_mut_ptr();
         // SAFETY: graph and instance live as long as this value; the pointer points to a structure, which is not read.
-        unsafe {
-            cuda!(cudaGraphExecUpdate(
-                self.instance.raw(),
-                self.graph.raw(),
-                result.as_mut_ptr()
-            ))
-        }
-        .check(DOING)
+        unsafe { cuda!(cudaGraphExecUpdate(instance, graph, place)) }.check(DOING)
     }
 }
 
