@@ -13,7 +13,7 @@ use crate::memory::memset::fill_bytes;
 use crate::record::probed::Probed;
 use crate::registry::{self, Kernel};
 use crate::runtime::{session, unsupported};
-use crate::streams::graphs;
+use crate::streams::graphs::submit_launch;
 use crate::streams::{resolve_stream, stream_id};
 use cudarc::runtime::sys::{cudaLaunchConfig_t, dim3};
 use parking_lot::ReentrantMutex;
@@ -130,14 +130,6 @@ fn check_residency(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
         "kernel {name}: a cooperative launch of {ctas} CTAs failed: only {max_ctas} fit on the device"
     ));
     Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE)
-}
-
-/// Runs a kernel, or makes it a node of the graph into which `stream` is being captured.
-fn submit(request: LaunchRequest, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
-    if graphs::add_launch(request, arguments, stream)? {
-        return Ok(());
-    }
-    launch(request, arguments, stream)
 }
 
 /// `cudaLaunchCooperativeKernelMultiDevice`: unsupported on both backends.
@@ -319,20 +311,20 @@ fn launch_configured(
         is_cooperative,
     };
     let stream = configuration.stream.cast();
-    submit(request, arguments, resolve_stream(call, stream))
+    submit_launch(request, arguments, resolve_stream(call, stream))
 }
 
 cuda! {
     fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        submit(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
+        submit_launch(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
     }
 
     fn [cudaLaunchCooperativeKernel cudaLaunchCooperativeKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        submit(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
+        submit_launch(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
 
     fn [cudaLaunchKernelExC](configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void) {

@@ -3,7 +3,7 @@
 use super::{GRAPHS, Work, add, new_graph};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::exec::arguments::OwnedArguments;
-use crate::exec::launch::LaunchRequest;
+use crate::exec::launch::{LaunchRequest, launch};
 use crate::registry;
 use crate::streams::{Named, named};
 use parking_lot::Mutex;
@@ -58,14 +58,11 @@ pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
 }
 
 /// Adds a node to the capture of `stream`; returns `false` if the stream is not being captured.
-pub(super) fn append(
-    stream: *mut c_void,
-    work: impl FnOnce() -> Result<Work, CudaError>,
-) -> Result<bool, CudaError> {
+pub(super) fn append(stream: *mut c_void, work: Work) -> Result<bool, CudaError> {
     let Some(capture) = capture_of(stream) else {
         return Ok(false);
     };
-    let node = add(capture.graph, &capture.tail, work()?)?;
+    let node = add(capture.graph, &capture.tail, work)?;
     if let Some(capture) = CAPTURES.lock().get_mut(&named(stream)) {
         capture.tail = vec![node];
     }
@@ -81,20 +78,21 @@ pub fn submit(
     if !stream_is_capturing(stream) {
         return call(stream);
     }
-    append(stream, || Ok(Work::Call(kind, Arc::new(call)))).map(drop)
+    append(stream, Work::Call(kind, Arc::new(call))).map(drop)
 }
 
-/// Adds a launch to the capture of `stream`; returns `false` if the stream is not being captured.
-pub fn add_launch(
+/// Runs a kernel, or makes it a node of the graph into which `stream` is being captured.
+pub fn submit_launch(
     request: LaunchRequest,
     arguments: *mut *mut c_void,
     stream: *mut c_void,
-) -> Result<bool, CudaError> {
-    append(stream, || {
-        let kernel = registry::kernel(request.function as *const c_void)?;
-        let arguments = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
-        Ok(Work::Kernel(request, arguments))
-    })
+) -> CudaResult {
+    if !stream_is_capturing(stream) {
+        return launch(request, arguments, stream);
+    }
+    let kernel = registry::kernel(request.function as *const c_void)?;
+    let arguments = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
+    append(stream, Work::Kernel(request, arguments)).map(drop)
 }
 
 /// Adds `stream` to the capture in which an event was recorded, unless that has ended.

@@ -61,7 +61,7 @@ fn launch(handle: usize, stream: *mut c_void) -> CudaResult {
     let is_capturing = super::stream_is_capturing(stream);
     for step in steps.into_iter().filter(|step| step.is_enabled) {
         if is_capturing {
-            super::capture::append(stream, || Ok(step.work))?;
+            super::capture::append(stream, step.work)?;
         } else {
             step.work.run(stream)?;
         }

@@ -10,7 +10,7 @@ mod instances;
 mod nodes;
 mod structures;
 
-pub use capture::{Capture, Kind, add_launch, capture_of, join, refuse_if_capturing, submit};
+pub use capture::{Capture, Kind, capture_of, join, refuse_if_capturing, submit, submit_launch};
 
 use crate::errors::{CudaError, CudaResult};
 use crate::exec::arguments::OwnedArguments;
@@ -95,7 +95,7 @@ impl Work {
 }
 
 pub fn host_function(stream: *mut c_void, host: cudaHostNodeParams) -> CudaResult {
-    if capture::append(stream, || Ok(Work::Host(host)))? {
+    if capture::append(stream, Work::Host(host))? {
         return Ok(());
     }
     structures::call(&host)
@@ -109,7 +109,7 @@ pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Resul
     } else {
         Work::Record(event)
     };
-    capture::append(stream, || Ok(work))
+    capture::append(stream, work)
 }
 
 /// Allocates memory, as part of the graph into which `stream` is being captured, if any.
@@ -119,13 +119,13 @@ pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, Cud
         return Ok(crate::memory::allocate(bytes, kind)? as *mut c_void);
     }
     let allocation = structures::Allocation::new(bytes)?;
-    capture::append(stream, || Ok(Work::Allocate(allocation)))?;
+    capture::append(stream, Work::Allocate(allocation))?;
     Ok(allocation.address)
 }
 
 /// Frees memory in stream order.
 pub fn free_in(stream: *mut c_void, address: u64) -> CudaResult {
-    if capture::append(stream, || Ok(Work::Free(address)))? {
+    if capture::append(stream, Work::Free(address))? {
         return Ok(());
     }
     structures::free(address)
