@@ -108,7 +108,7 @@ cuda! {
             return Ok(());
         }
         let array = ARRAYS.remove(array as usize)?;
-        memory::free(array.address, |kind| *kind == AllocationKind::Array)
+        memory::free(array.address, &[AllocationKind::Array])
     }
 
     fn [cudaArrayGetInfo](format: *mut ChannelFormat, extent: *mut cudaExtent, flags: *mut c_uint, array: *mut c_void) {

@@ -113,10 +113,10 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     Ok(address)
 }
 
-/// Frees memory from [`allocate`]; `accept` selects the kinds that the caller may free.
-pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResult {
+/// Frees memory from [`allocate`], of the kinds that the caller may free.
+pub fn free(address: u64, kinds: &[AllocationKind]) -> CudaResult {
     check_sticky()?;
-    let may_free = |block: &Block| !block.is_registered() && accept(&block.kind);
+    let may_free = |block: &Block| !block.is_registered() && kinds.contains(&block.kind);
     if address == 0 || free_block(address, may_free) {
         return Ok(());
     }
@@ -138,14 +138,6 @@ fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
         session().free(address);
     }
     is_accepted
-}
-
-pub fn is_device(kind: &AllocationKind) -> bool {
-    matches!(kind, AllocationKind::Device | AllocationKind::Managed)
-}
-
-fn is_pinned(kind: &AllocationKind) -> bool {
-    *kind == AllocationKind::Pinned
 }
 
 pub fn reset() {
@@ -225,7 +217,7 @@ cuda! {
     }
 
     fn [cudaFreeHost](pointer: *mut c_void) {
-        free(pointer as u64, is_pinned)
+        free(pointer as u64, &[AllocationKind::Pinned])
     }
 
     fn [cudaHostRegister](pointer: *mut c_void, bytes: usize) {
