@@ -54,16 +54,16 @@ pub struct Config {
     pub probe_parameters: Vec<u64>,
 }
 
-/// Threads whose fields are kept individually, for a probe with per-thread fields.
+/// Threads whose fields are kept individually, for a probe with per-thread fields. `Places` is the file, or its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum KeepThreads {
+pub enum KeepThreads<Places = PathBuf> {
     /// `0`: only the sums are kept.
     #[default]
     None,
     /// `1`: all threads.
     All,
     /// All threads, but only at the places that a JSON file lists for each launch of the first stream.
-    At(PathBuf),
+    At(Places),
 }
 
 /// Destination of the records in protocol `stream`.

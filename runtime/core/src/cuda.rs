@@ -77,3 +77,24 @@ pub unsafe fn text(text: *const c_char) -> String {
     let text = unsafe { CStr::from_ptr(text) };
     text.to_string_lossy().into_owned()
 }
+
+/// Returns a list that the program passes; empty for null.
+///
+/// # Safety
+///
+/// `first` is null or points to `count` values, which outlive the result.
+pub unsafe fn slice<'a, T>(first: *const T, count: usize) -> &'a [T] {
+    if first.is_null() || count == 0 {
+        return &[];
+    }
+    // SAFETY: not null, so it points to `count` values, by the contract above.
+    unsafe { std::slice::from_raw_parts(first, count) }
+}
+
+/// Converts the name of a function, which must end with a NUL.
+pub const fn c_name(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("not a function name"),
+    }
+}

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    #[error(transparent)]
-    Variable(#[from] superstep_abi::VariableError),
     #[error(
         "failed to register module {index} ({name}): {other} has the same index; give each translation unit its own"
     )]

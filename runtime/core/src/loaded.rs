@@ -8,10 +8,8 @@ use crate::RuntimeError;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
-use std::fmt::Display;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use superstep_abi::variable::MODULES;
 use superstep_trace::Backend;
 
@@ -58,9 +56,9 @@ pub unsafe fn loaded_module(
 
 fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, RuntimeError> {
     static KNOWN: Mutex<Option<HashMap<String, LoadedModule>>> = Mutex::new(None);
-    let fail = |reason: &dyn Display| RuntimeError::Module {
+    let fail = |reason: &str| RuntimeError::Module {
         hash: hash.to_owned(),
-        reason: reason.to_string(),
+        reason: reason.to_owned(),
     };
     let list = std::env::var_os(MODULES).filter(|list| !list.is_empty());
     let mut known = KNOWN.lock();
@@ -73,37 +71,21 @@ fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, Runt
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
             return Err(match file_around(&maps, image) {
                 Some(file) => RuntimeError::NotNamed { file },
-                None => fail(&"its file was not named when the program was started"),
+                None => fail("its file was not named when the program was started"),
             });
         }
         let more = build(image, backend, known.len()).and_then(|list| read(&list));
         known.extend(more.map_err(|error| fail(&error))?);
     }
     let found = known.get(hash).cloned();
-    found.ok_or_else(|| fail(&"its file was changed while the program ran"))
+    found.ok_or_else(|| fail("its file was changed while the program ran"))
 }
 
-#[derive(Debug, thiserror::Error)]
-enum NoList {
-    #[error("failed to read {}: {source}", path.display())]
-    Read { path: PathBuf, source: io::Error },
-    #[error("{} is not a list of modules", path.display())]
-    Malformed { path: PathBuf },
-    #[error("failed to find the program's file")]
-    NoFile,
-    #[error("failed to start {}: {source}", path.display())]
-    Start { path: PathBuf, source: io::Error },
-    #[error("`superstep modules` failed with {0}")]
-    Ended(ExitStatus),
-}
-
-fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
-    let error = |source| NoList::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let text = std::fs::read_to_string(path).map_err(error)?;
-    let list = std::path::absolute(path).map_err(error)?;
+/// Reads a list of modules. An error is the reason.
+fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, String> {
+    let fail = |error| format!("failed to read {}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(fail)?;
+    let list = std::path::absolute(path).map_err(fail)?;
     let folder = list.parent().unwrap_or(Path::new("/"));
     let line = |line: &str| {
         let mut words = line.split('\t');
@@ -116,14 +98,14 @@ fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, NoList> {
         Some((hash, module))
     };
     let modules: Option<_> = text.lines().map(line).collect();
-    modules.ok_or(NoList::Malformed { path: list })
+    modules.ok_or_else(|| format!("{} is not a list of modules", list.display()))
 }
 
 /// Builds the untraced modules of the file that contains `image`, with indices starting at `first`. Returns the path of
-/// their list.
-fn build(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList> {
+/// their list, or the reason why there is none.
+fn build(image: usize, backend: Backend, first: usize) -> Result<PathBuf, String> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let file = |address| file_around(&maps, address).ok_or(NoList::NoFile);
+    let file = |address| file_around(&maps, address).ok_or("failed to find the program's file");
     let first = first.to_string();
     let command = file(build as fn(_, _, _) -> _ as usize)?.with_file_name("superstep");
     let output = Command::new(&command)
@@ -132,14 +114,11 @@ fn build(image: usize, backend: Backend, first: usize) -> Result<PathBuf, NoList
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|source| NoList::Start {
-            path: command,
-            source,
-        })?;
+        .map_err(|error| format!("failed to start {}: {error}", command.display()))?;
     let printed = String::from_utf8_lossy(&output.stdout);
     match output.status.success() {
         true => Ok(printed.trim_end().into()),
-        false => Err(NoList::Ended(output.status)),
+        false => Err(format!("`superstep modules` failed with {}", output.status)),
     }
 }
 

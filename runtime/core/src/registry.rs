@@ -1,7 +1,6 @@
 //! The tables of the program's registered modules.
 
 use crate::RuntimeError;
-use crate::probe::api;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use superstep_trace::{KernelInfo, ModuleTable, Probe, Site, SiteId};
@@ -36,9 +35,6 @@ impl Registry {
                     other: other.name.clone(),
                 })
             };
-        }
-        if table.probe == Probe::Defined {
-            api::record_probe();
         }
         let table = Arc::new(table);
         modules.push(table.clone());

@@ -3,7 +3,6 @@
 use crate::errors::CudaError;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::sync::Arc;
 
 pub struct Handles<T>(Mutex<BTreeMap<usize, Arc<T>>>);
@@ -13,20 +12,20 @@ impl<T> Handles<T> {
         Handles(Mutex::new(BTreeMap::new()))
     }
 
-    pub fn insert(&self, value: T) -> *mut c_void {
+    pub fn insert(&self, value: T) -> usize {
         let value = Arc::new(value);
-        let handle = Arc::as_ptr(&value).cast::<c_void>().cast_mut();
-        self.0.lock().insert(handle as usize, value);
+        let handle = Arc::as_ptr(&value) as usize;
+        self.0.lock().insert(handle, value);
         handle
     }
 
-    pub fn get(&self, handle: *const c_void) -> Result<Arc<T>, CudaError> {
-        let value = self.0.lock().get(&(handle as usize)).cloned();
+    pub fn get(&self, handle: usize) -> Result<Arc<T>, CudaError> {
+        let value = self.0.lock().get(&handle).cloned();
         value.ok_or(CudaError::INVALID_RESOURCE_HANDLE)
     }
 
-    pub fn remove(&self, handle: *const c_void) -> Result<Arc<T>, CudaError> {
-        let value = self.0.lock().remove(&(handle as usize));
+    pub fn remove(&self, handle: usize) -> Result<Arc<T>, CudaError> {
+        let value = self.0.lock().remove(&handle);
         value.ok_or(CudaError::INVALID_RESOURCE_HANDLE)
     }
 }

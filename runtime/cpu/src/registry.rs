@@ -1,6 +1,7 @@
 //! The program's modules, kernels and variables: host objects' registrations and the device code loaded for them,
 //! matched by module index and name at first use.
 
+use crate::device::properties::SHARED_BYTES;
 use crate::errors::CudaError;
 use crate::memory;
 use crate::runtime::session;
@@ -14,14 +15,11 @@ use superstep_abi::cpu::{
     ABI_VERSION, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
     KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
-use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
+use superstep_runtime_core::cuda::{FatBinaryWrapper, slice, text};
 use superstep_runtime_core::limits::MAX_THREADS;
 use superstep_runtime_core::{AllocatedBy, loaded_module};
 use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Backend, Probe, SiteId};
-
-/// Default of `cudaFuncAttributeMaxDynamicSharedMemorySize`.
-pub const DEFAULT_SHARED_BYTES: u64 = 48 << 10;
 
 #[derive(Debug)]
 pub struct Kernel {
@@ -74,14 +72,6 @@ const MISSING_MODULE: u32 = u32::MAX;
 /// Module index of a host object whose code failed to load; the error has been reported.
 const FAILED_MODULE: u32 = u32::MAX - 1;
 
-unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
-    if first.is_null() {
-        return &[];
-    }
-    // SAFETY: the caller passes a pointer to `count` values that live as long as the program.
-    unsafe { std::slice::from_raw_parts(first, count as usize) }
-}
-
 /// Registers a device module; called by the constructor of its shared object.
 ///
 /// # Safety
@@ -106,16 +96,21 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         ));
     };
     // SAFETY: the object's table is a constant of this length; it is plain bytes.
-    let json = unsafe { slice(module.table_json.cast::<u8>(), module.table_json_bytes) };
+    let json = unsafe {
+        slice(
+            module.table_json.cast::<u8>(),
+            module.table_json_bytes as usize,
+        )
+    };
     let table = match session().registry().register_json(json) {
         Ok(table) => table,
         Err(error) => return session().fault(error),
     };
     let sites: Arc<[SiteId]> = table.sites.iter().map(|site| site.id).collect();
     // SAFETY: the object's list is a constant of this length.
-    let kernels = unsafe { slice(module.kernels, module.kernel_count.into()) };
+    let kernels = unsafe { slice(module.kernels, module.kernel_count as usize) };
     // SAFETY: as above.
-    let globals = unsafe { slice(module.globals, module.global_count.into()) };
+    let globals = unsafe { slice(module.globals, module.global_count as usize) };
     let index = module.module_index;
     let mut registry = REGISTRY.write();
     registry.highest_module = registry.highest_module.max(index);
@@ -163,7 +158,7 @@ unsafe fn bind_kernel(
 ) -> Option<Kernel> {
     // SAFETY: the caller passes a valid kernel.
     let name = unsafe { text(kernel.name) };
-    let dynamic = DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes);
+    let dynamic = (SHARED_BYTES as u64).saturating_sub(kernel.static_shared_bytes);
     Some(Kernel {
         display_name: name.clone(),
         name,
@@ -174,7 +169,7 @@ unsafe fn bind_kernel(
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
         in_clusters: kernel.flags & KERNEL_IN_CLUSTERS != 0,
         // SAFETY: the caller passes a kernel whose list has one entry per parameter.
-        parameters: unsafe { slice(kernel.parameter_list, kernel.parameters.into()) },
+        parameters: unsafe { slice(kernel.parameter_list, kernel.parameters as usize) },
         module,
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,

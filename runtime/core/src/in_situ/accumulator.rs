@@ -80,9 +80,7 @@ impl Accumulator {
                     access.load(&mut page, base, start, end);
                 }
                 if op.writes() {
-                    let shared = store(&mut page, access.who, op == Op::Store, start, end);
-                    sums.several_writers_bytes += shared.bytes;
-                    sums.racing_bytes += shared.racing_bytes;
+                    store(&mut page, access.who, op == Op::Store, start, end, sums);
                 }
             }
         }
@@ -211,32 +209,21 @@ impl Access<'_> {
     }
 }
 
-/// Bytes that have become shared between writers.
-#[derive(Default)]
-struct Shared {
-    bytes: u64,
-    racing_bytes: u64,
-}
-
-fn store(page: &mut Page, who: Who, is_plain: bool, start: u64, end: u64) -> Shared {
-    let mut shared = Shared::default();
+/// Stores to bytes of a page; counts those that have become shared between writers.
+fn store(page: &mut Page, who: Who, is_plain: bool, start: u64, end: u64, sums: &mut LaunchSums) {
     for (word, bytes) in words(start, end) {
         page.each_split(word, bytes, |entry, bytes| {
             let before = *entry;
             entry.write(who, is_plain);
             let count = u64::from(bytes.count_ones());
-            if entry.has_multiple_writers(who) {
-                shared.bytes += if before.has_multiple_writers(who) {
-                    0
-                } else {
-                    count
-                };
-                let is_new = entry.is_racing(who) && !before.is_racing(who);
-                shared.racing_bytes += if is_new { count } else { 0 };
+            if entry.has_multiple_writers(who) && !before.has_multiple_writers(who) {
+                sums.several_writers_bytes += count;
+            }
+            if entry.is_racing(who) && !before.is_racing(who) {
+                sums.racing_bytes += count;
             }
         });
     }
-    shared
 }
 
 #[derive(Clone, Copy, Default)]
@@ -267,7 +254,7 @@ impl Sources {
     fn switch(&mut self, launch: u32, shadow: &Shadow, running: &Running) {
         let new = self.others.remove(&launch).unwrap_or_else(|| SourceLaunch {
             launch,
-            is_same_kernel: shadow.kernels.get(launch) == Some(running.kernel),
+            is_same_kernel: shadow.kernel_of(launch) == Some(running.kernel),
             ..SourceLaunch::default()
         });
         let old = std::mem::replace(&mut self.last, new);

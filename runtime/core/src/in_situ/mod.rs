@@ -3,7 +3,6 @@
 
 mod accumulator;
 pub mod entry;
-mod kernels;
 mod page;
 mod received;
 mod shadow;

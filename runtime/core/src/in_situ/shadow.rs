@@ -1,7 +1,6 @@
 //! Shadow memory, and how the host changes it.
 
 use super::entry::Entry;
-use super::kernels::Kernels;
 use super::page::{PAGE_BYTES, Page};
 use super::untraced::Untraced;
 use super::{Running, TooMany};
@@ -15,8 +14,15 @@ use superstep_trace::{AllocationKind, CtaBlocks, Launch};
 #[derive(Default)]
 pub struct Shadow {
     memory: RwLock<Memory>,
-    pub(super) kernels: Kernels,
+    kernels: RwLock<Kernels>,
     blocks: CtaBlocks,
+}
+
+#[derive(Default)]
+struct Kernels {
+    numbers: FxHashMap<String, u32>,
+    /// The kernels of launches, which are numbered from 1.
+    by_launch: FxHashMap<u32, u32>,
 }
 
 #[derive(Default)]
@@ -77,10 +83,17 @@ impl Shadow {
 
     /// Begins launch `number`, counted from 0 across all streams.
     pub fn begin(&self, number: u32, launch: &Launch) -> Result<Running, TooMany> {
-        let kernel = self.kernels.number(&launch.kernel);
+        let Kernels { numbers, by_launch } = &mut *self.kernels.write();
+        let next = numbers.len() as u32;
+        let kernel = *numbers.entry(launch.kernel.clone()).or_insert(next);
         let running = Running::new(number, kernel, launch, self.blocks)?;
-        self.kernels.set(running.launch, kernel);
+        by_launch.insert(running.launch, kernel);
         Ok(running)
+    }
+
+    /// Returns the kernel of a launch, which is numbered from 1.
+    pub(super) fn kernel_of(&self, launch: u32) -> Option<u32> {
+        self.kernels.read().by_launch.get(&launch).copied()
     }
 
     pub(super) fn page(&self, number: u64) -> Arc<Mutex<Page>> {

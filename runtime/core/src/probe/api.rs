@@ -1,14 +1,14 @@
 //! The program's interface to its probe (`probes/include/superstep/runtime.h`): launch results, parameters, and an on/off
 //! switch.
 
+use super::{Found, Layout};
+use crate::registry;
 use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{ptr, slice};
 use superstep_trace::probe::Per;
-use superstep_trace::{DefinedProbe, Launch};
-
-use super::{Found, Layout};
+use superstep_trace::{DefinedProbe, Launch, Probe};
 
 /// `struct superstep_launch`.
 #[repr(C)]
@@ -47,11 +47,6 @@ unsafe impl Send for Observer {}
 
 static OBSERVERS: Mutex<Vec<Observer>> = Mutex::new(Vec::new());
 static ON: AtomicBool = AtomicBool::new(true);
-static PROBED: AtomicBool = AtomicBool::new(false);
-
-pub(crate) fn record_probe() {
-    PROBED.store(true, Ordering::Relaxed);
-}
 
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
@@ -64,7 +59,8 @@ pub(crate) fn is_observed() -> bool {
 /// `superstep_has_probe`: returns 1 in a program that was built with a probe, 0 otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn superstep_has_probe() -> c_int {
-    c_int::from(PROBED.load(Ordering::Relaxed))
+    let modules = registry().from(0);
+    c_int::from(modules.iter().any(|module| module.probe == Probe::Defined))
 }
 
 /// `superstep_switch`: sets whether later launches have the probe.

@@ -40,30 +40,22 @@ pub struct TooLarge {
     units: u64,
 }
 
-/// [`KeepThreads`] with its file loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeptThreads {
-    None,
-    All,
-    At(BTreeMap<u32, Vec<u32>>),
-}
+/// [`KeepThreads`] with the content of its file: the places for each launch.
+pub type KeptThreads = KeepThreads<BTreeMap<u32, Vec<u32>>>;
 
-impl KeptThreads {
-    pub fn read(keep: &KeepThreads) -> Result<Self, VariableError> {
-        let file = match keep {
-            KeepThreads::None => return Ok(KeptThreads::None),
-            KeepThreads::All => return Ok(KeptThreads::All),
-            KeepThreads::At(file) => file,
-        };
-        let json = std::fs::read(file).unwrap_or_default();
-        serde_json::from_slice(&json)
-            .map(KeptThreads::At)
-            .map_err(|_| VariableError {
-                name: variable::PROBE_THREADS,
-                value: file.display().to_string(),
-                expected: "0, 1, or a JSON file that maps launches to lists of places".to_owned(),
-            })
-    }
+pub fn read_kept_threads(keep: &KeepThreads) -> Result<KeptThreads, VariableError> {
+    let file = match keep {
+        KeepThreads::None => return Ok(KeepThreads::None),
+        KeepThreads::All => return Ok(KeepThreads::All),
+        KeepThreads::At(file) => file,
+    };
+    let json = std::fs::read(file).unwrap_or_default();
+    let places = serde_json::from_slice(&json).map_err(|_| VariableError {
+        name: variable::PROBE_THREADS,
+        value: file.display().to_string(),
+        expected: "0, 1, or a JSON file that maps launches to lists of places".to_owned(),
+    })?;
+    Ok(KeepThreads::At(places))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

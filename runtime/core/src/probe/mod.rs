@@ -5,4 +5,4 @@ mod collect;
 mod layout;
 
 pub use collect::Found;
-pub use layout::{KeptThreads, Layout, ProbeContext, TooLarge};
+pub use layout::{KeptThreads, Layout, ProbeContext, TooLarge, read_kept_threads};

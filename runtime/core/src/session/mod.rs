@@ -11,7 +11,7 @@ mod report;
 mod streams;
 
 use crate::in_situ::Shadow;
-use crate::probe::{Found, KeptThreads, Layout, TooLarge, api};
+use crate::probe::{Found, KeptThreads, Layout, TooLarge, api, read_kept_threads};
 use crate::process::{Identity, environment};
 use crate::{Registry, forks, process, registry};
 use parking_lot::Mutex;
@@ -128,16 +128,13 @@ impl Session {
             chooser: Chooser::new(&config.selection),
             ..State::default()
         };
-        let (kept_threads, unreadable) = match KeptThreads::read(&config.probe_threads) {
-            Ok(kept) => (kept, None),
-            Err(error) => (KeptThreads::None, Some(error)),
-        };
+        let kept_threads = read_kept_threads(&config.probe_threads);
         let is_in_situ = backend == Backend::Cpu
             && config.protocol == Some(Protocol::InSitu)
             && config.capture.is_some();
         let shadow = is_in_situ.then(|| Shadow::new(config.cta_blocks));
         let session = Session {
-            kept_threads,
+            kept_threads: kept_threads.clone().unwrap_or_default(),
             identity: Identity::new(environment),
             config,
             backend,
@@ -152,7 +149,7 @@ impl Session {
             messages: Mutex::default(),
             has_ended: AtomicBool::new(false),
         };
-        if let Some(error) = unreadable {
+        if let Err(error) = kept_threads {
             session.fault(error);
         }
         session

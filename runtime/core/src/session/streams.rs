@@ -1,20 +1,14 @@
 //! Stream numbers in a capture.
 
 use super::Session;
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use superstep_trace::StreamId;
 
 /// Returns the number of the calling host thread, counted from 1.
 pub fn thread_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
-    NUMBER.with(|number| {
-        if number.get() == 0 {
-            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
-        }
-        number.get()
-    })
+    thread_local!(static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed));
+    NUMBER.with(|number| *number)
 }
 
 impl Session {

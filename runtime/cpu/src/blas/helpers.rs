@@ -13,6 +13,7 @@ pub const NOT_INITIALIZED: c_int = 1;
 pub const INVALID_VALUE: c_int = 7;
 
 /// Settings of a handle. Only the stream has an effect: all memory is the host's, and there is a single algorithm.
+#[derive(Default)]
 struct Settings {
     stream: usize,
     math: c_int,
@@ -23,17 +24,17 @@ struct Settings {
 static HANDLES: Handles<Mutex<Settings>> = Handles::new();
 
 pub fn stream_of(handle: usize) -> Option<StreamId> {
-    let settings = HANDLES.get(handle as *const c_void).ok()?;
+    let settings = HANDLES.get(handle).ok()?;
     let stream = settings.lock().stream;
     stream_id(stream as *mut c_void).ok()
 }
 
-fn change(handle: *mut c_void, change: impl FnOnce(&mut Settings)) -> c_int {
+fn change(handle: usize, change: impl FnOnce(&mut Settings)) -> c_int {
     let changed = HANDLES.get(handle).map(|it| change(&mut it.lock()));
     changed.map_or(NOT_INITIALIZED, |()| SUCCESS)
 }
 
-fn get<T>(handle: *mut c_void, place: *mut T, read: impl FnOnce(&Settings) -> T) -> c_int {
+fn get<T>(handle: usize, place: *mut T, read: impl FnOnce(&Settings) -> T) -> c_int {
     let value = HANDLES.get(handle).map(|it| read(&it.lock()));
     value.map_or(NOT_INITIALIZED, |value| put(place, value))
 }
@@ -55,10 +56,10 @@ macro_rules! cublas {
 macro_rules! settings {
     ($($set:ident $get:ident $field:ident;)*) => {
         cublas! {$(
-            fn $set(handle: *mut c_void, value: c_int) {
+            fn $set(handle: usize, value: c_int) {
                 change(handle, |settings| settings.$field = value)
             }
-            fn $get(handle: *mut c_void, place: *mut c_int) {
+            fn $get(handle: usize, place: *mut c_int) {
                 get(handle, place, |settings| settings.$field)
             }
         )*}
@@ -72,22 +73,22 @@ settings! {
 }
 
 cublas! {
-    fn cublasCreate_v2(place: *mut *mut c_void) {
-        put(place, HANDLES.insert(Mutex::new(Settings { stream: 0, math: 0, pointers: 0, atomics: 0 })))
+    fn cublasCreate_v2(place: *mut usize) {
+        put(place, HANDLES.insert(Mutex::default()))
     }
-    fn cublasDestroy_v2(handle: *mut c_void) {
+    fn cublasDestroy_v2(handle: usize) {
         HANDLES.remove(handle).map_or(NOT_INITIALIZED, |_| SUCCESS)
     }
-    fn cublasSetStream_v2(handle: *mut c_void, stream: *mut c_void) {
+    fn cublasSetStream_v2(handle: usize, stream: *mut c_void) {
         change(handle, |settings| settings.stream = stream as usize)
     }
-    fn cublasGetStream_v2(handle: *mut c_void, place: *mut *mut c_void) {
+    fn cublasGetStream_v2(handle: usize, place: *mut *mut c_void) {
         get(handle, place, |settings| settings.stream as *mut c_void)
     }
-    fn cublasSetWorkspace_v2(handle: *mut c_void, _workspace: *mut c_void, _bytes: usize) {
+    fn cublasSetWorkspace_v2(handle: usize, _workspace: *mut c_void, _bytes: usize) {
         change(handle, |_| ())
     }
-    fn cublasGetVersion_v2(_handle: *mut c_void, place: *mut c_int) {
+    fn cublasGetVersion_v2(_handle: usize, place: *mut c_int) {
         put(place, 120_901)
     }
     fn cublasSetVector(count: c_int, element: c_int, from: usize, from_pitch: c_int, to: usize, to_pitch: c_int) {

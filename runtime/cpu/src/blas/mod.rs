@@ -74,15 +74,19 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; MAX_ARGU
     // Fortran takes all arguments by address.
     let mut values = [0 as c_int; MAX_ARGUMENTS];
     let mut places = [0usize; MAX_ARGUMENTS];
+    let mut extended = arguments;
     for (index, kind) in kinds.bytes().enumerate() {
-        let argument = arguments[index + 1];
+        let argument = &mut extended[index + 1];
         if kind == b'p' {
-            places[index] = argument;
+            places[index] = *argument;
             continue;
         }
-        values[index] = match (kind, argument as c_int) {
-            (b'i', number) => number,
-            (kind, number) => match letter(kind, number) {
+        let number = *argument as c_int;
+        // The upper half of an `int` in a register is undefined.
+        *argument = number as usize;
+        values[index] = match kind {
+            b'i' => number,
+            kind => match letter(kind, number) {
                 Some(letter) => c_int::from(letter), // Fortran reads the first byte
                 None => return INVALID_VALUE,
             },
@@ -90,13 +94,6 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; MAX_ARGU
         places[index] = std::ptr::from_ref(&values[index]).addr();
     }
     let function = function(real);
-    let mut extended = arguments;
-    for (index, kind) in kinds.bytes().enumerate() {
-        if kind != b'p' {
-            // The upper half of an `int` in a register is undefined.
-            extended[index + 1] = arguments[index + 1] as c_int as usize;
-        }
-    }
     let known = calls::function(name).and_then(|function| function.known(&extended, |_| None));
     let known = known.map(|(known, _)| known);
     let launch = session().opaque_launch(stream, Some(name), None, known);
@@ -128,11 +125,7 @@ macro_rules! blas {
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, clippy::many_single_char_names, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: usize),+) -> std::ffi::c_int {
-            const REAL: &std::ffi::CStr =
-                match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($real), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => unreachable!(),
-                };
+            const REAL: &std::ffi::CStr = superstep_runtime_core::cuda::c_name(concat!(stringify!($real), "\0"));
             // SAFETY: the table gives the kinds of these arguments.
             unsafe { super::call(stringify!($name), REAL, $kinds, [$($argument),+]) }
         }

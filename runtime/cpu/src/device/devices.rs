@@ -5,7 +5,7 @@ use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::runtime::session;
 use parking_lot::Mutex;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint, c_void};
 
 thread_local! {
@@ -14,8 +14,6 @@ thread_local! {
 
 /// Pairs of a device and a peer with memory that the device may access.
 static PEERS: Mutex<BTreeSet<(c_int, c_int)>> = Mutex::new(BTreeSet::new());
-/// Devices of allocations that are not on device 0.
-static OTHER_DEVICES: Mutex<BTreeMap<u64, c_int>> = Mutex::new(BTreeMap::new());
 
 pub fn current() -> c_int {
     CURRENT.get()
@@ -31,19 +29,6 @@ pub fn count() -> c_int {
 pub fn check(device: c_int) -> CudaResult {
     let exists = (0..count()).contains(&device);
     exists.then_some(()).ok_or(CudaError::INVALID_DEVICE)
-}
-
-/// Records that the new allocation at `address` belongs to the current device.
-pub fn allocated(address: u64) {
-    let mut devices = OTHER_DEVICES.lock();
-    match current() {
-        0 => devices.remove(&address),
-        device => devices.insert(address, device),
-    };
-}
-
-pub fn of(address: u64) -> c_int {
-    OTHER_DEVICES.lock().get(&address).copied().unwrap_or(0)
 }
 
 /// `cudaDeviceGetP2PAttribute`: all peers are equal, and their arrays are inaccessible.

@@ -282,16 +282,12 @@ impl Cta {
     pub fn describe_deadlock(&self) -> String {
         let mut parts = Vec::new();
         let mut thread = 0;
-        while thread < self.states.len() {
-            let state = self.states[thread];
-            let mut rest = self.states[thread..].iter();
-            let run = rest.position(|&other| other != state);
-            let end = run.map_or(self.states.len(), |run| thread + run);
-            let threads = match end - thread {
+        for run in self.states.chunk_by(PartialEq::eq) {
+            let threads = match run.len() {
                 1 => format!("thread {thread} waits"),
-                _ => format!("threads {thread}-{} wait", end - 1),
+                length => format!("threads {thread}-{} wait", thread + length - 1),
             };
-            match state {
+            match run[0] {
                 State::Barrier(id) => {
                     let (at, needed) = (usize::from(id), self.needed(id.into()));
                     let arrived = self.barriers[at].arrived;
@@ -304,7 +300,7 @@ impl Cta {
                 }
                 State::Ready | State::ActiveMask(_) | State::Exited => {}
             }
-            thread = end;
+            thread += run.len();
         }
         parts.join(", ")
     }

@@ -19,6 +19,8 @@ use superstep_trace::{Probe, Recorded};
 /// Number of CTAs that a large GPU runs at the same time: 16 per multiprocessor.
 const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
 
+static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Error that later CUDA calls return.
@@ -68,7 +70,6 @@ impl Job {
         arguments: Arguments,
         active: ActiveLaunch,
         ranges: Arc<Ranges>,
-        grid_id: u64,
         workers: usize,
     ) -> Self {
         let ctas: u64 = active.launch.grid.iter().map(|&n| u64::from(n)).product();
@@ -88,7 +89,7 @@ impl Job {
             arguments,
             active,
             ranges,
-            grid_id,
+            grid_id: NEXT_GRID.fetch_add(1, Ordering::Relaxed),
             running: None,
             probed: None,
             probe_logs: false,

@@ -13,7 +13,7 @@ use crate::memory::memset::fill_bytes;
 use crate::record::probed::Probed;
 use crate::registry::{self, Kernel};
 use crate::runtime::{session, unsupported};
-use crate::streams::graphs;
+use crate::streams::graphs::submit_launch;
 use crate::streams::{resolve_stream, stream_id};
 use cudarc::runtime::sys::{cudaLaunchConfig_t, dim3};
 use parking_lot::ReentrantMutex;
@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use superstep_abi::variable::CPU_THREADS;
 use superstep_runtime_core::children::run_all;
@@ -39,7 +39,6 @@ thread_local! {
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
 /// Held from when a launch is numbered until it ends. Reentrant, since a probe's observer may launch kernels.
 static IN_ORDER: ReentrantMutex<()> = ReentrantMutex::new(());
 
@@ -133,14 +132,6 @@ fn check_residency(kernel: &Kernel, request: &LaunchRequest) -> CudaResult {
     Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE)
 }
 
-/// Runs a kernel, or makes it a node of the graph into which `stream` is being captured.
-fn submit(request: LaunchRequest, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
-    if graphs::add_launch(request, arguments, stream)? {
-        return Ok(());
-    }
-    launch(request, arguments, stream)
-}
-
 /// `cudaLaunchCooperativeKernelMultiDevice`: unsupported on both backends.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaLaunchCooperativeKernelMultiDevice() -> ! {
@@ -204,44 +195,38 @@ fn run(
     let _in_order = session.shadow().map(|_| IN_ORDER.lock());
     let active = session.launch_begin(stream, &kernel.name, geometry, parent);
     let running = session.add_up(&active);
-    let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
     let probed = match kernel.probe {
         Probe::Defined => Probed::new(&kernel.name, &active, workers),
         _ => Ok(None),
     };
+    let fail = |error, why: &dyn std::fmt::Display| {
+        session.fault(why);
+        set_sticky(error);
+        error
+    };
+    let probed = probed.map_err(|error| fail(CudaError::MEMORY_ALLOCATION, &error))?;
     // A launch without the probe runs the kernel's native copy if there is one; otherwise, it drops the probe's
     // results.
     let native = match &probed {
-        Ok(Some(probed)) if !probed.is_wanted => registry::native(kernel),
+        Some(probed) if !probed.is_wanted => registry::native(kernel),
         _ => None,
     };
     let (arguments, ranges) = (Arguments(arguments), memory::ranges());
     let chosen = native.clone().unwrap_or_else(|| kernel.clone());
-    let mut job = Job::new(chosen, arguments, active, ranges, grid_id, workers);
+    let mut job = Job::new(chosen, arguments, active, ranges, workers);
     job.running = running;
     if request.is_cooperative {
         job.cooperate();
     }
-    match probed {
-        Ok(probed) => {
-            job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
-            job.probed = probed.filter(|_| native.is_none());
-        }
-        Err(error) => {
-            session.fault(error);
-            set_sticky(CudaError::MEMORY_ALLOCATION);
-            return Err(CudaError::MEMORY_ALLOCATION);
-        }
-    }
+    job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
+    job.probed = probed.filter(|_| native.is_none());
     let job = Arc::new(job);
     let start = Instant::now();
-    if let Err(error) = pool::run(&job) {
-        session.fault(format_args!(
+    pool::run(&job).map_err(|error| {
+        fail(CudaError::INITIALIZATION, &format_args!(
             "failed to start {workers} worker threads: {error}; lower {CPU_THREADS}, or the number of CTAs in cooperative launches"
-        ));
-        set_sticky(CudaError::INITIALIZATION);
-        return Err(CudaError::INITIALIZATION);
-    }
+        ))
+    })?;
     let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     if kernel.probe == Probe::Count {
         let counts = job.counts.lock().clone();
@@ -326,20 +311,20 @@ fn launch_configured(
         is_cooperative,
     };
     let stream = configuration.stream.cast();
-    submit(request, arguments, resolve_stream(call, stream))
+    submit_launch(request, arguments, resolve_stream(call, stream))
 }
 
 cuda! {
     fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        submit(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
+        submit_launch(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
     }
 
     fn [cudaLaunchCooperativeKernel cudaLaunchCooperativeKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        submit(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
+        submit_launch(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
 
     fn [cudaLaunchKernelExC](configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void) {

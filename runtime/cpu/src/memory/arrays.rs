@@ -35,7 +35,7 @@ pub struct Array {
 static ARRAYS: Handles<Array> = Handles::new();
 
 pub fn get(handle: *const c_void) -> Result<Arc<Array>, CudaError> {
-    ARRAYS.get(handle)
+    ARRAYS.get(handle as usize)
 }
 
 fn allocate(
@@ -69,7 +69,7 @@ fn allocate(
         format,
         flags,
     };
-    put(place, ARRAYS.insert(array))
+    put(place, ARRAYS.insert(array) as *mut c_void)
 }
 
 /// Returns the address of byte `x` in row `y` of an array, and the array's pitch.
@@ -107,8 +107,8 @@ cuda! {
         if array.is_null() {
             return Ok(());
         }
-        let array = ARRAYS.remove(array)?;
-        memory::free(array.address, |kind| *kind == AllocationKind::Array)
+        let array = ARRAYS.remove(array as usize)?;
+        memory::free(array.address, &[AllocationKind::Array])
     }
 
     fn [cudaArrayGetInfo](format: *mut ChannelFormat, extent: *mut cudaExtent, flags: *mut c_uint, array: *mut c_void) {

@@ -2,8 +2,10 @@
 //! accesses outside allocations fault immediately. A GPU's larger pages extend past the end of an allocation; that
 //! extra memory is made accessible on first access.
 
+use crate::device::devices;
 use crate::mapping::{Mapping, PAGE_BYTES};
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_int;
 use superstep_trace::{AllocationKind, DEVICE_PAGE_BYTES};
 
 /// Alignment of an allocation, and the granularity of its distance to the guard page.
@@ -20,6 +22,8 @@ pub struct Block {
     /// Size as requested.
     pub bytes: u64,
     pub kind: AllocationKind,
+    /// The device that was current at the allocation; 0 for memory that the program owns.
+    pub device: c_int,
     /// Whether kernels access the block as global memory, unlike `__constant__` variables.
     pub is_global: bool,
     /// The block's memory; `None` if the program owns it.
@@ -97,6 +101,7 @@ impl Heap {
             address,
             bytes,
             kind,
+            device: devices::current(),
             is_global: true,
             mapping: Some(mapping),
         };
@@ -146,6 +151,7 @@ impl Heap {
             address,
             bytes,
             kind,
+            device: 0,
             is_global,
             mapping: None,
         };

@@ -108,16 +108,15 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     let address = memory.heap.allocate(bytes, kind.clone());
     let address = address.ok_or(CudaError::MEMORY_ALLOCATION)?;
     memory.ranges = None;
-    devices::allocated(address);
     let (by, device) = (AllocatedBy::Caller, devices::current());
     session().allocate(by, device, address, bytes, kind);
     Ok(address)
 }
 
-/// Frees memory from [`allocate`]; `accept` selects the kinds that the caller may free.
-pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResult {
+/// Frees memory from [`allocate`], of the kinds that the caller may free.
+pub fn free(address: u64, kinds: &[AllocationKind]) -> CudaResult {
     check_sticky()?;
-    let may_free = |block: &Block| !block.is_registered() && accept(&block.kind);
+    let may_free = |block: &Block| !block.is_registered() && kinds.contains(&block.kind);
     if address == 0 || free_block(address, may_free) {
         return Ok(());
     }
@@ -139,14 +138,6 @@ fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
         session().free(address);
     }
     is_accepted
-}
-
-pub fn is_device(kind: &AllocationKind) -> bool {
-    matches!(kind, AllocationKind::Device | AllocationKind::Managed)
-}
-
-fn is_pinned(kind: &AllocationKind) -> bool {
-    *kind == AllocationKind::Pinned
 }
 
 pub fn reset() {
@@ -184,7 +175,7 @@ fn attributes_of(pointer: *const c_void) -> cudaPointerAttributes {
     let pointer = pointer.cast_mut();
     let null = std::ptr::null_mut();
     let found = find(pointer as u64, |block| {
-        let device = devices::of(block.address);
+        let device = block.device;
         match block.kind {
             AllocationKind::Pinned => (cudaMemoryTypeHost, device, pointer, pointer),
             AllocationKind::Managed => (cudaMemoryTypeManaged, device, pointer, pointer),
@@ -226,7 +217,7 @@ cuda! {
     }
 
     fn [cudaFreeHost](pointer: *mut c_void) {
-        free(pointer as u64, is_pinned)
+        free(pointer as u64, &[AllocationKind::Pinned])
     }
 
     fn [cudaHostRegister](pointer: *mut c_void, bytes: usize) {

@@ -35,7 +35,7 @@ const READ_AND_WRITE: c_int = 3;
 fn pools_of(device: c_int) -> Result<(usize, usize), CudaError> {
     devices::check(device)?;
     let create = || {
-        let pool = POOLS.insert(Mutex::default()) as usize;
+        let pool = POOLS.insert(Mutex::default());
         (pool, pool)
     };
     Ok(*DEVICE_POOLS.lock().entry(device).or_insert_with(create))
@@ -56,7 +56,7 @@ fn allocate(
         Some(pool) => pool,
         None => pools_of(devices::current())?.1,
     };
-    let pool = POOLS.get(handle as *const c_void)?;
+    let pool = POOLS.get(handle)?;
     let address = graphs::allocate_in(stream, bytes)?;
     let mut pool = pool.lock();
     pool.used_bytes += bytes as u64;
@@ -71,7 +71,7 @@ pub fn freed(address: u64) {
         return;
     };
     // The pool may have been destroyed.
-    if let Ok(pool) = POOLS.get(pool as *const c_void) {
+    if let Ok(pool) = POOLS.get(pool) {
         pool.lock().used_bytes -= bytes;
     }
 }
@@ -124,7 +124,7 @@ cuda! {
         if properties.is_null() {
             return Err(CudaError::INVALID_VALUE);
         }
-        put(place, POOLS.insert(Mutex::default()) as usize)
+        put(place, POOLS.insert(Mutex::default()))
     }
 
     fn [cudaMemPoolDestroy](pool: usize) {
@@ -137,7 +137,7 @@ cuda! {
                 *current = *default;
             }
         }
-        POOLS.remove(pool as *const c_void).map(drop)
+        POOLS.remove(pool).map(drop)
     }
 
     fn [cudaDeviceGetDefaultMemPool](place: *mut usize, device: c_int) {
@@ -150,13 +150,13 @@ cuda! {
 
     fn [cudaDeviceSetMemPool](device: c_int, pool: usize) {
         let (default, _) = pools_of(device)?;
-        POOLS.get(pool as *const c_void)?;
+        POOLS.get(pool)?;
         DEVICE_POOLS.lock().insert(device, (default, pool));
         Ok(())
     }
 
     fn [cudaMemPoolGetAttribute](pool: usize, number: c_int, place: *mut c_void) {
-        let value = read(&POOLS.get(pool as *const c_void)?.lock(), number)?;
+        let value = read(&POOLS.get(pool)?.lock(), number)?;
         if SWITCHES.contains(&number) {
             put(place.cast::<u32>(), value as u32)
         } else {
@@ -165,16 +165,16 @@ cuda! {
     }
 
     fn [cudaMemPoolSetAttribute](pool: usize, number: c_int, value: *const c_void) {
-        set(&mut POOLS.get(pool as *const c_void)?.lock(), number, value)
+        set(&mut POOLS.get(pool)?.lock(), number, value)
     }
 
     /// `cudaMemPoolTrimTo`: no effect, since a pool retains nothing, and every device can access all memory.
     fn [cudaMemPoolTrimTo cudaMemPoolSetAccess](pool: usize) {
-        POOLS.get(pool as *const c_void).map(drop)
+        POOLS.get(pool).map(drop)
     }
 
     fn [cudaMemPoolGetAccess](flags: *mut c_int, pool: usize) {
-        POOLS.get(pool as *const c_void)?;
+        POOLS.get(pool)?;
         put(flags, READ_AND_WRITE)
     }
 }

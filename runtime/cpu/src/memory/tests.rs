@@ -9,14 +9,26 @@ fn ranges_follow_allocations() {
     assert!(is_global(address + 999) && !is_global(address + 1000));
     assert_eq!(find(address + 5, |block| block.bytes), Some(1000));
     assert_eq!(
-        free(address, is_pinned),
+        free(address, &[AllocationKind::Pinned]),
         Err(CudaError::INVALID_VALUE),
         "an allocation of another kind"
     );
-    assert_eq!(free(address + 1, is_device), Err(CudaError::INVALID_VALUE));
-    assert_eq!(free(address, is_device), Ok(()));
+    assert_eq!(
+        free(
+            address + 1,
+            &[AllocationKind::Device, AllocationKind::Managed]
+        ),
+        Err(CudaError::INVALID_VALUE)
+    );
+    assert_eq!(
+        free(address, &[AllocationKind::Device, AllocationKind::Managed]),
+        Ok(())
+    );
     assert!(!is_global(address));
-    assert_eq!(free(0, is_device), Ok(()));
+    assert_eq!(
+        free(0, &[AllocationKind::Device, AllocationKind::Managed]),
+        Ok(())
+    );
 }
 
 #[test]

@@ -5,7 +5,9 @@
 
 use crate::mapping::Mapping;
 use crate::record::merge::{LANES, LogEntry};
+use std::cell::Cell;
 use std::io::Error;
+use std::ptr::null_mut;
 
 const ENTRY_BYTES: usize = size_of::<LogEntry>();
 /// Maximum number of entries per thread before its warp is merged.
@@ -49,34 +51,30 @@ impl Buffer {
 pub struct WarpLog {
     buffer: Buffer,
     /// First entry of each lane, null for lanes that did not run.
-    starts: Mapping,
+    starts: Box<[Cell<*mut u64>; LANES]>,
 }
 
 impl WarpLog {
     pub fn new() -> Result<Self, Error> {
         Ok(WarpLog {
             buffer: Buffer::new(BUFFER_ENTRIES)?,
-            starts: Mapping::new(LANES * size_of::<*mut u64>())?,
+            starts: Box::new([const { Cell::new(null_mut()) }; LANES]),
         })
     }
 
     pub fn begin(&mut self, lane: usize, cursor: *mut u64) {
-        let starts = self.starts.base().cast::<*mut u64>();
-        // SAFETY: the mapping has room for a pointer per lane.
-        unsafe { starts.add(lane % LANES).write(cursor) };
+        self.starts[lane % LANES].set(cursor);
     }
 
     /// Returns the array in which a loop stores the lanes' first entries.
     pub fn starts(&self) -> *mut u64 {
-        self.starts.base().cast()
+        self.starts.as_ptr().cast_mut().cast()
     }
 
     /// Empties the log; returns its cursor and end. Later entries belong to `lane`.
     pub fn open(&mut self, lane: Option<usize>) -> (*mut u64, *mut u64) {
         let first = self.buffer.at(0);
-        let starts = self.starts.base().cast::<*mut u64>();
-        // SAFETY: the mapping has room for a pointer per lane, and no loop is running.
-        unsafe { starts.write_bytes(0, LANES) };
+        self.starts.iter().for_each(|start| start.set(null_mut()));
         if let Some(lane) = lane {
             self.begin(lane, first);
         }
@@ -88,8 +86,7 @@ impl WarpLog {
         let mut lanes: [&[LogEntry]; LANES] = [&[]; LANES];
         let mut end = self.buffer.index_of(cursor);
         for (lane, entries) in lanes.iter_mut().enumerate().rev() {
-            // SAFETY: the mapping has room for a pointer per lane, and no loop is running.
-            let start = unsafe { self.starts.base().cast::<*mut u64>().add(lane).read() };
+            let start = self.starts[lane].get();
             if !start.is_null() {
                 let first = self.buffer.index_of(start).min(end);
                 *entries = self.buffer.entries(first, end);

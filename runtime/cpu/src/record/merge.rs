@@ -28,6 +28,36 @@ impl LogEntry {
 
 pub const LANES: usize = 32;
 
+/// Lanes with entries left, lowest lane first.
+pub struct Lanes<'a, T> {
+    pub tails: [&'a [T]; LANES],
+    pub bits: [u32; LANES],
+    pub count: usize,
+}
+
+impl<'a, T> Lanes<'a, T> {
+    pub fn new(tails: [&'a [T]; LANES]) -> Self {
+        let mut live = Lanes {
+            tails,
+            bits: std::array::from_fn(|lane| 1 << lane),
+            count: LANES,
+        };
+        live.drop_ended();
+        live
+    }
+
+    pub fn drop_ended(&mut self) {
+        let mut next = 0;
+        for index in 0..self.count {
+            if !self.tails[index].is_empty() {
+                (self.tails[next], self.bits[next]) = (self.tails[index], self.bits[index]);
+                next += 1;
+            }
+        }
+        self.count = next;
+    }
+}
+
 /// Merges the logs of a warp's lanes and passes every group to `sink`. Sets only the site, mask, width and addresses of
 /// `group`.
 pub fn merge_warp(
@@ -35,47 +65,37 @@ pub fn merge_warp(
     group: &mut AccessGroup,
     mut sink: impl FnMut(&AccessGroup),
 ) {
-    let mut remaining = *lanes;
-    let mut live: Vec<usize> = Vec::with_capacity(LANES);
-    live.extend((0..LANES).filter(|&lane| !remaining[lane].is_empty()));
-    while !live.is_empty() {
+    let mut live = Lanes::new(*lanes);
+    while live.count > 0 {
+        let tails = &mut live.tails[..live.count];
+        let bits = &live.bits[..live.count];
         // Fast path while all lanes agree.
-        let common = live
-            .iter()
-            .map(|&lane| remaining[lane].len())
-            .min()
-            .unwrap_or(0);
-        let merged = merge_uniform(&remaining, &live, common, group, &mut sink);
-        for &lane in &live {
-            remaining[lane] = &remaining[lane][merged..];
+        let common = tails.iter().map(|tail| tail.len()).min().unwrap_or(0);
+        let merged = merge_uniform(tails, bits, common, group, &mut sink);
+        for tail in &mut *tails {
+            *tail = &tail[merged..];
         }
-        live.retain(|&lane| !remaining[lane].is_empty());
         if merged < common {
-            merge_step(&mut remaining, &live, group, &mut sink);
-            live.retain(|&lane| !remaining[lane].is_empty());
+            merge_step(tails, bits, group, &mut sink);
         }
+        live.drop_ended();
     }
 }
 
-/// Emits groups of all live lanes while their entries agree, at most `common` groups; returns their number.
+/// Emits groups of all lanes while their entries agree, at most `common` groups; returns their number.
 fn merge_uniform(
-    remaining: &[&[LogEntry]; LANES],
-    live: &[usize],
+    tails: &[&[LogEntry]],
+    bits: &[u32],
     common: usize,
     group: &mut AccessGroup,
     sink: &mut impl FnMut(&AccessGroup),
 ) -> usize {
-    let mut logs: [&[LogEntry]; LANES] = [&[]; LANES];
-    for (log, &lane) in logs.iter_mut().zip(live) {
-        *log = &remaining[lane][..common];
-    }
-    let logs = &logs[..live.len()];
-    group.mask = live.iter().fold(0, |mask, &lane| mask | 1 << lane);
+    group.mask = bits.iter().sum();
     for step in 0..common {
-        let first = logs[0][step].width_and_site;
+        let first = tails[0][step].width_and_site;
         let mut differ = 0;
-        for (log, address) in logs.iter().zip(&mut group.addresses) {
-            let entry = log[step];
+        for (tail, address) in tails.iter().zip(&mut group.addresses) {
+            let entry = tail[step];
             differ |= entry.width_and_site ^ first;
             *address = entry.address;
         }
@@ -89,31 +109,24 @@ fn merge_uniform(
     common
 }
 
-/// Emits one group, for the smallest site among the live lanes, all of which have entries left.
+/// Emits one group, for the smallest site among the lanes, all of which have entries left.
 fn merge_step(
-    remaining: &mut [&[LogEntry]; LANES],
-    live: &[usize],
+    tails: &mut [&[LogEntry]],
+    bits: &[u32],
     group: &mut AccessGroup,
     sink: &mut impl FnMut(&AccessGroup),
 ) {
-    let Some(smallest) = live
-        .iter()
-        .filter_map(|&lane| remaining[lane].first())
-        .map(|entry| entry.key())
-        .min()
-    else {
+    let Some(smallest) = tails.iter().map(|tail| tail[0].key()).min() else {
         return;
     };
-    group.mask = 0;
     let mut count = 0;
-    for &lane in live {
-        if let Some((entry, rest)) = remaining[lane].split_first()
-            && entry.key() == smallest
-        {
-            group.mask |= 1 << lane;
-            group.addresses[count] = entry.address;
+    group.mask = 0;
+    for (tail, bit) in tails.iter_mut().zip(bits) {
+        if tail[0].key() == smallest {
+            group.mask |= bit;
+            group.addresses[count] = tail[0].address;
             count += 1;
-            remaining[lane] = rest;
+            *tail = &tail[1..];
         }
     }
     group.site = SiteId((smallest >> 32) as u32);

@@ -1,6 +1,5 @@
 //! Turns a CTA's log entries into access groups in the capture, or into aggregates.
 
-pub(crate) mod in_situ;
 pub(crate) mod logs;
 pub mod merge;
 pub(crate) mod probed;

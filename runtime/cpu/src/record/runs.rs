@@ -5,7 +5,7 @@
 //! points between which no other lane can run (`instrument/src/defined/runs.rs`). Lanes that are together at the first
 //! point are together at all of them.
 
-use crate::record::merge::{LANES, LogEntry};
+use crate::record::merge::{LANES, Lanes, LogEntry};
 
 pub const MAX_PLACES: usize = 62;
 pub const MAX_WORDS: usize = MAX_PLACES + 2;
@@ -27,7 +27,7 @@ pub fn merge_warp(
     words_of: impl Fn(u32) -> usize,
     mut sink: impl FnMut(&Run<'_>),
 ) {
-    let mut live = Lanes::of(lanes);
+    let mut live = Lanes::new(lanes.map(LogEntry::words));
     let mut rows: [&[u64]; LANES] = [&[]; LANES];
     while live.count > 0 {
         let first = live.tails[0][0];
@@ -68,36 +68,6 @@ pub fn merge_warp(
         if any_ended {
             live.drop_ended();
         }
-    }
-}
-
-/// Lanes with entries left, lowest lane first.
-struct Lanes<'a> {
-    tails: [&'a [u64]; LANES],
-    bits: [u32; LANES],
-    count: usize,
-}
-
-impl<'a> Lanes<'a> {
-    fn of(lanes: &[&'a [LogEntry]; LANES]) -> Self {
-        let mut live = Lanes {
-            tails: lanes.map(LogEntry::words),
-            bits: std::array::from_fn(|lane| 1 << lane),
-            count: LANES,
-        };
-        live.drop_ended();
-        live
-    }
-
-    fn drop_ended(&mut self) {
-        let mut next = 0;
-        for index in 0..self.count {
-            if !self.tails[index].is_empty() {
-                (self.tails[next], self.bits[next]) = (self.tails[index], self.bits[index]);
-                next += 1;
-            }
-        }
-        self.count = next;
     }
 }
 

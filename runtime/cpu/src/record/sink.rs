@@ -2,12 +2,13 @@
 
 use crate::exec::job::Job;
 use crate::memory;
-use crate::record::in_situ::Aggregates;
 use crate::record::merge::{LANES, LogEntry, merge_warp};
 use crate::record::probed::Handling;
 use crate::runtime::session;
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, SiteId};
+use superstep_runtime_core::in_situ::{Accumulator, Running};
+use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Op, SiteId};
 
 pub struct Sink {
     chunk: ChunkBuilder,
@@ -116,6 +117,47 @@ impl Sink {
                 "kernel {kernel}: {site} goes beyond an allocation, at {address:#x}, {location}; a GPU allows this"
             ));
         }
+    }
+}
+
+/// Aggregates that a worker collects instead of a trace.
+#[derive(Default)]
+struct Aggregates {
+    accumulator: Accumulator,
+    /// Operations of sites; `None` if no module has the site.
+    ops: HashMap<SiteId, Option<Op>>,
+    last: Option<(SiteId, Op)>,
+}
+
+impl Aggregates {
+    fn group(&mut self, running: &Running, group: &AccessGroup) {
+        let session = session();
+        let (Some(shadow), Some(op)) = (session.shadow(), self.op(group.site)) else {
+            return;
+        };
+        self.accumulator.group(shadow, running, op, group);
+        if let Some(parts) = self.accumulator.take_early_parts() {
+            session.parts(parts);
+        }
+    }
+
+    fn op(&mut self, site: SiteId) -> Option<Op> {
+        if let Some((last, op)) = self.last
+            && last == site
+        {
+            return Some(op);
+        }
+        let op = *self.ops.entry(site).or_insert_with(|| {
+            let found = session().registry().site(site);
+            if found.is_none() {
+                session().fault(format_args!(
+                    "site {site} is not in any module's table, so its accesses are not aggregated; rebuild the program"
+                ));
+            }
+            found.map(|site| site.op)
+        });
+        self.last = op.map(|op| (site, op));
+        op
     }
 }
 

@@ -2,26 +2,25 @@
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::handles::Handles;
-use crate::streams::graphs::{self, Captured};
+use crate::streams::graphs::{self, Capture};
+use cudarc::runtime::sys::cudaEventDisableTiming;
 use parking_lot::Mutex;
 use std::ffi::{c_uint, c_void};
 use std::time::Instant;
 
-/// `cudaEventDisableTiming`.
-const DISABLE_TIMING: c_uint = 2;
 const ALL_FLAGS: c_uint = 7;
 
 struct Event {
     has_time: bool,
     recorded: Mutex<Option<Instant>>,
-    /// The capture in which the event was last recorded, and its position in that capture.
-    captured: Mutex<Option<Captured>>,
+    /// The capture in which the event was last recorded, as it was then.
+    captured: Mutex<Option<Capture>>,
 }
 
 static EVENTS: Handles<Event> = Handles::new();
 
 pub fn check(handle: *const c_void) -> CudaResult {
-    EVENTS.get(handle).map(drop)
+    EVENTS.get(handle as usize).map(drop)
 }
 
 fn create(place: *mut *mut c_void, flags: c_uint) -> CudaResult {
@@ -30,15 +29,15 @@ fn create(place: *mut *mut c_void, flags: c_uint) -> CudaResult {
         return Err(CudaError::INVALID_VALUE);
     }
     let event = Event {
-        has_time: flags & DISABLE_TIMING == 0,
+        has_time: flags & cudaEventDisableTiming == 0,
         recorded: Mutex::new(None),
         captured: Mutex::new(None),
     };
-    put(place, EVENTS.insert(event))
+    put(place, EVENTS.insert(event) as *mut c_void)
 }
 
 pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
-    let event = EVENTS.get(event)?;
+    let event = EVENTS.get(event as usize)?;
     crate::streams::get(stream)?;
     check_sticky()?;
     let captured = graphs::capture_of(stream);
@@ -53,7 +52,7 @@ pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
 const EXTERNAL: c_uint = 1;
 
 pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResult {
-    let event = EVENTS.get(handle)?;
+    let event = EVENTS.get(handle as usize)?;
     if flags & EXTERNAL != 0 {
         return graphs::external(stream, handle, true).map(drop);
     }
@@ -66,7 +65,7 @@ pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResu
 }
 
 fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
-    let (start, end) = (EVENTS.get(start)?, EVENTS.get(end)?);
+    let (start, end) = (EVENTS.get(start as usize)?, EVENTS.get(end as usize)?);
     check_sticky()?;
     if !start.has_time || !end.has_time {
         return Err(CudaError::INVALID_RESOURCE_HANDLE);
@@ -91,7 +90,7 @@ cuda! {
     }
 
     fn [cudaEventDestroy](event: *mut c_void) {
-        EVENTS.remove(event).map(drop)
+        EVENTS.remove(event as usize).map(drop)
     }
 
     fn [cudaEventRecord cudaEventRecord_ptsz](event: *mut c_void, stream: *mut c_void) {

@@ -98,7 +98,7 @@ pub const fn can_be_alias(function: &str, mut parameters: &[&str]) -> bool {
 /// Looks up a stream's handle; `None` for a default stream.
 pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
     match named(handle) {
-        Named::Created(_) => STREAMS.get(handle).map(Some),
+        Named::Created(handle) => STREAMS.get(handle).map(Some),
         _ => Ok(None),
     }
 }
@@ -133,7 +133,7 @@ pub fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaRe
         priority: priority.clamp(PRIORITIES.1, PRIORITIES.0),
         device: devices::current(),
     };
-    put(place, STREAMS.insert(stream))
+    put(place, STREAMS.insert(stream) as *mut c_void)
 }
 
 type Callback =
@@ -153,7 +153,7 @@ cuda! {
     }
 
     fn [cudaStreamDestroy](stream: *mut c_void) {
-        STREAMS.remove(stream)?;
+        STREAMS.remove(stream as usize)?;
         session().stream_destroyed(stream as u64);
         check_sticky()
     }

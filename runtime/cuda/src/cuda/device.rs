@@ -151,13 +151,9 @@ impl EventPool {
 pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
     // Room for later versions of the structure.
     let mut attributes = MaybeUninit::<[cudaFuncAttributes; 8]>::zeroed();
+    let place = attributes.as_mut_ptr().cast();
     // SAFETY: the array is large enough for the structure of any version of the runtime; the stub was registered.
-    let status = unsafe {
-        cuda!(cudaFuncGetAttributes(
-            attributes.as_mut_ptr().cast(),
-            stub.raw()
-        ))
-    };
+    let status = unsafe { cuda!(cudaFuncGetAttributes(place, stub.raw())) };
     // SAFETY: the structure consists of numbers, for which zeroes are valid.
     status
         .is_success()

@@ -23,15 +23,9 @@ pub fn load(ptx: &str, name: &CStr, doing: &'static str) -> Result<Function, Cud
 }
 
 pub fn function(module: Module, name: &CStr, doing: &'static str) -> Result<Function, CudaError> {
-    let mut function = null_mut();
+    let (module, name, mut function) = (module.raw(), name.as_ptr(), null_mut());
     // SAFETY: the pointer points to a handle; modules stay loaded.
-    let status = unsafe {
-        driver!(cuModuleGetFunction(
-            &mut function,
-            module.raw(),
-            name.as_ptr()
-        ))
-    };
+    let status = unsafe { driver!(cuModuleGetFunction(&mut function, module, name)) };
     check(status, doing)?;
     Ok(Function::from_raw(function.cast()))
 }
@@ -55,16 +49,9 @@ pub fn module_of(stub: Stub) -> Result<Module, CudaError> {
 /// Returns the address and the size in bytes of the variable `name` in a loaded module, or `None` if the module has no
 /// such variable.
 pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaError> {
-    let (mut address, mut bytes) = (0, 0);
+    let (module, name, mut address, mut bytes) = (module.raw(), name.as_ptr(), 0, 0);
     // SAFETY: the pointers point to numbers, the name is NUL-terminated, and modules stay loaded.
-    let status = unsafe {
-        driver!(cuModuleGetGlobal_v2(
-            &mut address,
-            &mut bytes,
-            module.raw(),
-            name.as_ptr()
-        ))
-    };
+    let status = unsafe { driver!(cuModuleGetGlobal_v2(&mut address, &mut bytes, module, name)) };
     if status == Status::NAMED_SYMBOL_NOT_FOUND {
         return Ok(None);
     }
@@ -74,16 +61,9 @@ pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaE
 
 /// Returns the offset of parameter `index` in a kernel's block of arguments, and its size, in bytes.
 pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaError> {
-    let [mut offset, mut bytes] = [0; 2];
+    let (function, mut offset, mut bytes) = (function.raw(), 0, 0);
     // SAFETY: the pointers point to numbers; the function came from the driver.
-    let status = unsafe {
-        driver!(cuFuncGetParamInfo(
-            function.raw(),
-            index,
-            &mut offset,
-            &mut bytes
-        ))
-    };
+    let status = unsafe { driver!(cuFuncGetParamInfo(function, index, &mut offset, &mut bytes)) };
     if status == Status::SYMBOL_NOT_FOUND {
         return Err(CudaError::DriverBefore12_4);
     }

@@ -136,18 +136,11 @@ impl Graph {
     }
 
     pub fn find_in_clone(self, original: GraphNode) -> Option<GraphNode> {
-        let mut found = null_mut();
+        let (original, clone, mut found) = (original.raw(), self.raw(), null_mut());
         // SAFETY: the pointer points to a handle; the clone was just created from the node's graph.
-        let status = unsafe {
-            cuda!(cudaGraphNodeFindInClone(
-                &mut found,
-                original.raw(),
-                self.raw()
-            ))
-        };
-        status
-            .is_success()
-            .then(|| GraphNode::from_raw(found.cast()))
+        let status = unsafe { cuda!(cudaGraphNodeFindInClone(&mut found, original, clone)) };
+        let found = GraphNode::from_raw(found.cast());
+        status.is_success().then_some(found)
     }
 }
 
@@ -195,7 +188,7 @@ pub struct SingleNode {
 impl SingleNode {
     pub fn new(
         runs: bool,
-        add: impl FnOnce(&mut GraphNode, Graph) -> Status,
+        add: impl FnOnce(&mut GraphNode, Graph) -> Result<(), Status>,
     ) -> Result<Self, CudaError> {
         const DOING: &str = "copy a node of a CUDA graph";
         // SAFETY: the pointer points to a handle.
@@ -207,7 +200,7 @@ impl SingleNode {
             node: GraphNode::NULL,
             instance: GraphExec::NULL,
         };
-        single.node = ask(DOING, GraphNode::NULL, |node| add(node, single.graph))?;
+        add(&mut single.node, single.graph).map_err(CudaError::of(DOING))?;
         if runs {
             // SAFETY: the pointer points to a handle; the graph was created above.
             let instance = ask(DOING, null_mut(), |instance| unsafe {
@@ -220,39 +213,21 @@ impl SingleNode {
 
     pub fn copy(runs: bool, copy: &CUDA_MEMCPY3D_v2) -> Result<Self, CudaError> {
         Self::new(runs, |node, graph| {
+            let (node, graph) = (std::ptr::from_mut(node).cast(), graph.raw());
             let mut context = null_mut();
-            let place = std::ptr::from_mut(node).cast();
             // SAFETY: the pointers point to handles; the graph belongs to this library, the parameters to another node.
             unsafe {
-                match driver!(cuCtxGetCurrent(&mut context)) {
-                    Status::SUCCESS => {
-                        driver!(cuGraphAddMemcpyNode(
-                            place,
-                            graph.raw(),
-                            null(),
-                            0,
-                            copy,
-                            context
-                        ))
-                    }
-                    error => error,
-                }
+                driver!(cuCtxGetCurrent(&mut context)).ok()?;
+                driver!(cuGraphAddMemcpyNode(node, graph, null(), 0, copy, context)).ok()
             }
         })
     }
 
     pub fn fill(runs: bool, fill: &cudaMemsetParams) -> Result<Self, CudaError> {
         Self::new(runs, |node, graph| {
+            let (node, graph) = (std::ptr::from_mut(node).cast(), graph.raw());
             // SAFETY: the graph belongs to this library, and the parameters to another node.
-            unsafe {
-                cuda!(cudaGraphAddMemsetNode(
-                    std::ptr::from_mut(node).cast(),
-                    graph.raw(),
-                    null(),
-                    0,
-                    fill
-                ))
-            }
+            unsafe { cuda!(cudaGraphAddMemsetNode(node, graph, null(), 0, fill)) }.ok()
         })
     }
 
@@ -262,21 +237,11 @@ impl SingleNode {
         parameters: &CUDA_KERNEL_NODE_PARAMS_v2,
     ) -> Result<Self, CudaError> {
         Self::new(true, |node, graph| {
-            let place = std::ptr::from_mut(node).cast();
+            let (place, graph) = (std::ptr::from_mut(node).cast(), graph.raw());
             // SAFETY: the graph belongs to this library; the driver copies the arguments of the other node.
             unsafe {
-                match driver!(cuGraphAddKernelNode_v2(
-                    place,
-                    graph.raw(),
-                    null(),
-                    0,
-                    parameters
-                )) {
-                    Status::SUCCESS => {
-                        driver!(cuGraphKernelNodeCopyAttributes(node.raw(), original.raw()))
-                    }
-                    error => error,
-                }
+                driver!(cuGraphAddKernelNode_v2(place, graph, null(), 0, parameters)).ok()?;
+                driver!(cuGraphKernelNodeCopyAttributes(node.raw(), original.raw())).ok()
             }
         })
     }
@@ -288,12 +253,11 @@ impl SingleNode {
 
     /// Changes the kernel's parameters for later launches.
     pub fn change(&self, parameters: &CUDA_KERNEL_NODE_PARAMS_v2) -> Status {
+        let (instance, node) = (self.instance.raw(), self.node.raw());
         // SAFETY: the instance lives as long as this value; the driver copies the arguments.
         unsafe {
             driver!(cuGraphExecKernelNodeSetParams_v2(
-                self.instance.raw(),
-                self.node.raw(),
-                parameters
+                instance, node, parameters
             ))
         }
     }
@@ -304,16 +268,11 @@ impl SingleNode {
         if self.instance.is_null() {
             return Ok(());
         }
+        let (instance, graph) = (self.instance.raw(), self.graph.raw());
         let mut result = MaybeUninit::uninit();
+        let place = result.as_mut_ptr();
         // SAFETY: graph and instance live as long as this value; the pointer points to a structure, which is not read.
-        unsafe {
-            cuda!(cudaGraphExecUpdate(
-                self.instance.raw(),
-                self.graph.raw(),
-                result.as_mut_ptr()
-            ))
-        }
-        .check(DOING)
+        unsafe { cuda!(cudaGraphExecUpdate(instance, graph, place)) }.check(DOING)
     }
 }
 

@@ -25,16 +25,13 @@ unsafe extern "C" fn find_nothing(_: *mut c_void, _: *const c_char) -> *mut c_vo
 pub fn dlsym() -> Find {
     let mut real = DLSYM.load(Ordering::Relaxed);
     if real.is_null() {
+        let name = c"dlsym".as_ptr();
+        // SAFETY: both names are NUL-terminated.
+        let find = |version: &CStr| unsafe { dlvsym(libc::RTLD_NEXT, name, version.as_ptr()) };
         // The versions in glibc for x86-64, before and after libdl became part of libc.
-        for version in [c"GLIBC_2.2.5", c"GLIBC_2.34"] {
-            if real.is_null() {
-                // SAFETY: both names are NUL-terminated.
-                real = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
-            }
-        }
-        if real.is_null() {
-            real = find_nothing as *mut c_void;
-        }
+        let found = [c"GLIBC_2.2.5", c"GLIBC_2.34"].into_iter().map(find);
+        let nothing = find_nothing as *mut c_void;
+        real = { found }.find(|found| !found.is_null()).unwrap_or(nothing);
         DLSYM.store(real, Ordering::Relaxed);
     }
     // SAFETY: `dlsym` has this type in every version of the C library, as does `find_nothing`.
@@ -72,6 +69,18 @@ pub fn find_in_runtime(name: &CStr) -> Option<*mut c_void> {
     symbol(&LIBRARY, &files, libc::RTLD_NOW | libc::RTLD_GLOBAL, name)
 }
 
+/// Like [`find_in_runtime`], but prints a message if there is no such function.
+pub fn find_or_report(name: &CStr) -> Option<*mut c_void> {
+    let address = find_in_runtime(name);
+    if address.is_none() {
+        eprintln!(
+            "superstep: libcudart has no {}; link the program against the shared libcudart.so.12, after libsuperstep_cuda.so",
+            name.to_string_lossy()
+        );
+    }
+    address
+}
+
 /// Finds libcuda's own function `name`, even if libraries before it define the same name.
 pub fn find_in_driver(name: &CStr) -> Option<*mut c_void> {
     static LIBRARY: Library = Library::new();
@@ -85,29 +94,10 @@ pub struct Entry {
 }
 
 /// Marks an [`Entry`] that is missing from its library.
-fn missing() -> *mut c_void {
-    std::ptr::without_provenance_mut(usize::MAX)
-}
+const MISSING: *mut c_void = std::ptr::without_provenance_mut(usize::MAX);
 
 impl Entry {
-    pub const fn of_runtime(name: &'static CStr) -> Self {
-        Self::found_by(name, |name| {
-            let address = find_in_runtime(name);
-            if address.is_none() {
-                eprintln!(
-                    "superstep: libcudart has no {}; link the program against the shared libcudart.so.12, after libsuperstep_cuda.so",
-                    name.to_string_lossy()
-                );
-            }
-            address
-        })
-    }
-
-    pub const fn of_driver(name: &'static CStr) -> Self {
-        Self::found_by(name, find_in_driver)
-    }
-
-    const fn found_by(name: &'static CStr, find: fn(&CStr) -> Option<*mut c_void>) -> Self {
+    pub const fn new(find: fn(&CStr) -> Option<*mut c_void>, name: &'static CStr) -> Self {
         let address = AtomicPtr::new(std::ptr::null_mut());
         Entry {
             name,
@@ -121,17 +111,10 @@ impl Entry {
     pub fn address(&self) -> Option<*mut c_void> {
         let mut address = self.address.load(Ordering::Relaxed);
         if address.is_null() {
-            address = (self.find)(self.name).unwrap_or_else(missing);
+            address = (self.find)(self.name).unwrap_or(MISSING);
             self.address.store(address, Ordering::Relaxed);
         }
-        (address != missing()).then_some(address)
-    }
-}
-
-pub const fn c_name(text: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(text.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => panic!("not a function name"),
+        (address != MISSING).then_some(address)
     }
 }
 
@@ -173,9 +156,9 @@ pub unsafe fn as_declared<F: Declared>(address: *mut c_void, _declaration: F) ->
 
 /// Calls a CUDA function by name, with the types that cudarc declares. Unsafe; returns a [`Status`].
 macro_rules! call_declared {
-    ($library:ident $entry:ident $name:ident($($argument:expr),* $(,)?)) => {{
+    ($library:ident $find:ident $name:ident($($argument:expr),* $(,)?)) => {{
         static ENTRY: $crate::cuda::Entry =
-            $crate::cuda::Entry::$entry($crate::cuda::loader::c_name(concat!(stringify!($name), "\0")));
+            $crate::cuda::Entry::new($crate::cuda::loader::$find, ::superstep_runtime_core::cuda::c_name(concat!(stringify!($name), "\0")));
         match ENTRY.address() {
             Some(address) => {
                 let declaration: unsafe fn($($crate::cuda::loader::call_declared!(@any $argument)),*) -> _ =
@@ -190,11 +173,11 @@ macro_rules! call_declared {
 pub(crate) use call_declared;
 
 macro_rules! cuda {
-    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(runtime of_runtime $($call)*) };
+    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(runtime find_or_report $($call)*) };
 }
 pub(crate) use cuda;
 
 macro_rules! driver {
-    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(driver of_driver $($call)*) };
+    ($($call:tt)*) => { $crate::cuda::loader::call_declared!(driver find_in_driver $($call)*) };
 }
 pub(crate) use driver;

@@ -1,6 +1,7 @@
 //! CUDA's result codes, and the errors created from them.
 
 use super::Entry;
+use super::loader::find_or_report;
 use cudarc::runtime::sys::cudaError;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -59,8 +60,8 @@ impl Status {
 /// Writes the name and the meaning: `cudaErrorIllegalAddress (an illegal memory access was encountered)`.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        static NAME: Entry = Entry::of_runtime(c"cudaGetErrorName");
-        static TEXT: Entry = Entry::of_runtime(c"cudaGetErrorString");
+        static NAME: Entry = Entry::new(find_or_report, c"cudaGetErrorName");
+        static TEXT: Entry = Entry::new(find_or_report, c"cudaGetErrorString");
         let text = |entry: &Entry| {
             type Get = unsafe extern "C" fn(Status) -> *const c_char;
             // SAFETY: CUDA's header declares both functions with this type.

@@ -83,7 +83,7 @@ macro_rules! wrappers {
         mod functions {
             $($(
                 pub(super) static $name: super::Function = super::Function {
-                    name: crate::cuda::loader::c_name(concat!(stringify!($name), "\0")),
+                    name: superstep_runtime_core::cuda::c_name(concat!(stringify!($name), "\0")),
                     real: std::sync::atomic::AtomicPtr::new(std::ptr::null_mut()),
                 };
             )+)+

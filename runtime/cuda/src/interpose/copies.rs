@@ -165,22 +165,13 @@ interposed! { in_stream:
     }
 }
 
-fn record_elements<T>(to: u64, value: u8, count: usize, into: StreamArgument) {
-    record_fill(
-        Rows::new(to, 0),
-        value,
-        [count * size_of::<T>(), 1, 1],
-        into,
-    );
-}
-
 interposed! { driver in_stream:
     [cuMemsetD8_v2, cuMemsetD8_v2_ptds: true] [cuMemsetD8Async, cuMemsetD8Async_ptsz: true](to: u64, value: u8, count: usize)
-    |real, into| { then!(real, record_elements::<u8>(to, value, count, into)) }
+    |real, into| { then!(real, record_fill(Rows::new(to, 0), value, [count, 1, 1], into)) }
 
     [cuMemsetD16_v2, cuMemsetD16_v2_ptds: true] [cuMemsetD16Async, cuMemsetD16Async_ptsz: true](to: u64, value: u16, count: usize)
-    |real, into| { then!(real, record_elements::<u16>(to, value as u8, count, into)) }
+    |real, into| { then!(real, record_fill(Rows::new(to, 0), value as u8, [2 * count, 1, 1], into)) }
 
     [cuMemsetD32_v2, cuMemsetD32_v2_ptds: true] [cuMemsetD32Async, cuMemsetD32Async_ptsz: true](to: u64, value: c_uint, count: usize)
-    |real, into| { then!(real, record_elements::<u32>(to, value as u8, count, into)) }
+    |real, into| { then!(real, record_fill(Rows::new(to, 0), value as u8, [4 * count, 1, 1], into)) }
 }

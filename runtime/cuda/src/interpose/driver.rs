@@ -20,7 +20,7 @@ fn record_handle(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     if status.is_success() && !handle.is_null() {
         // SAFETY: the runtime has just written the handle.
         let handle = unsafe { *handle };
-        runtime().modules.lock().add_handle(handle, stub);
+        runtime().modules.lock().handles.insert(handle, stub);
     }
     noticed(stub, status)
 }

@@ -5,13 +5,8 @@ use crate::recorder::drain::signals;
 use crate::recorder::runtime::STALL;
 use std::ffi::{c_int, c_void};
 
-/// Blocks until all launches are written, or until there is no more progress.
-fn wait() {
-    signals::wait(STALL);
-}
-
 fn end(status: c_int) -> ! {
-    wait();
+    signals::wait(STALL);
     loop {
         // SAFETY: the call takes a number, and does not return.
         unsafe { libc::syscall(libc::SYS_exit_group, status) };
@@ -68,7 +63,7 @@ macro_rules! before_exec {
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {
                 extern "C" fn prepare() -> *const c_void {
-                    wait();
+                    signals::wait(STALL);
                     look_up();
                     let real = REAL.get().map_or(absent as *const () as usize, |real| real.$name);
                     std::ptr::with_exposed_provenance(real)

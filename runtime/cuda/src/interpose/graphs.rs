@@ -13,16 +13,9 @@ use cudarc::runtime::sys::{
     cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind, cudaMemsetParams,
 };
 use std::ffi::{c_int, c_uint, c_void};
+use superstep_runtime_core::cuda::slice;
 
 type Nodes = *const GraphNode;
-
-fn slice<'a>(nodes: Nodes, count: usize) -> &'a [GraphNode] {
-    if nodes.is_null() {
-        return &[];
-    }
-    // SAFETY: the program passes `count` handles.
-    unsafe { std::slice::from_raw_parts(nodes, count) }
-}
 
 const DEVICE_LAUNCH: u64 = cudaGraphInstantiateFlags::cudaGraphInstantiateFlagDeviceLaunch as u64;
 
@@ -194,7 +187,8 @@ interposed! {
         // SAFETY: the program passes parameters, or null.
         match unsafe { parameters.as_ref() } {
             Some(parameters) if !node.is_null() => {
-                add_kernel(node, graph, slice(dependencies, count), parameters)
+                // SAFETY: the program passes this many handles.
+                add_kernel(node, graph, unsafe { slice(dependencies, count) }, parameters)
             }
             _ => real(),
         }
@@ -202,13 +196,15 @@ interposed! {
     [cudaGraphAddNode](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *mut cudaGraphNodeParams,
     ) |real| {
-        add_node(node, graph, slice(dependencies, count), false, parameters, real)
+        // SAFETY: the program passes this many handles.
+        add_node(node, graph, unsafe { slice(dependencies, count) }, false, parameters, real)
     }
     [cudaGraphAddNode_v2](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, edge_data: *const c_void, count: usize,
         parameters: *mut cudaGraphNodeParams,
     ) |real| {
-        add_node(node, graph, slice(dependencies, count), !edge_data.is_null(), parameters, real)
+        // SAFETY: the program passes this many handles.
+        add_node(node, graph, unsafe { slice(dependencies, count) }, !edge_data.is_null(), parameters, real)
     }
     [cudaGraphAddChildGraphNode](node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, child: Graph)
     |real| {

@@ -41,10 +41,10 @@ macro_rules! interposed {
     )*};
     (@family [$($library:tt)*] $($function:tt)*) => { interposed! { $($library)* $($function)* } };
     (driver: $($functions:tt)*) => {
-        interposed! { @all [of_driver -> $crate::cuda::Status, $crate::cuda::Status::INITIALIZATION_ERROR] $($functions)* }
+        interposed! { @all [find_in_driver -> $crate::cuda::Status, $crate::cuda::Status::INITIALIZATION_ERROR] $($functions)* }
     };
     (returning $result:ty = $otherwise:expr; $($functions:tt)*) => {
-        interposed! { @all [of_runtime -> $result, $otherwise] $($functions)* }
+        interposed! { @all [find_or_report -> $result, $otherwise] $($functions)* }
     };
     (@all $kind:tt
         $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*
@@ -56,7 +56,7 @@ macro_rules! interposed {
         $(interposed!(@each_of [$($rest)+] $arguments $kind $closure $body);)?
     };
     (@define $name:ident, $per_thread:expr, ($($argument:ident: $type:ty),* $(,)?),
-        [$entry:ident -> $result:ty, $otherwise:expr], [$real:ident $(with $($other:ident)+)? $(, $flag:ident)?],
+        [$find:ident -> $result:ty, $otherwise:expr], [$real:ident $(with $($other:ident)+)? $(, $flag:ident)?],
         $body:block
     ) => {
         #[doc = concat!("Interposes CUDA's `", stringify!($name), "`.")]
@@ -68,7 +68,7 @@ macro_rules! interposed {
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface")]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
             static ENTRY: $crate::cuda::Entry =
-                $crate::cuda::Entry::$entry($crate::cuda::loader::c_name(concat!(stringify!($name), "\0")));
+                $crate::cuda::Entry::new($crate::cuda::loader::$find, ::superstep_runtime_core::cuda::c_name(concat!(stringify!($name), "\0")));
             let $real = |$($($other),+)?| match ENTRY.address() {
                 Some(address) => {
                     type Real = unsafe extern "C" fn($($type),*) -> $result;
@@ -85,7 +85,7 @@ macro_rules! interposed {
         }
     };
     ($($functions:tt)*) => {
-        interposed! { @all [of_runtime -> $crate::cuda::Status, $crate::cuda::Status::SYMBOL_NOT_FOUND] $($functions)* }
+        interposed! { @all [find_or_report -> $crate::cuda::Status, $crate::cuda::Status::SYMBOL_NOT_FOUND] $($functions)* }
     };
 }
 use interposed;

@@ -1,6 +1,7 @@
 //! Registration of modules, kernels and variables, called by constructors that run before `main`.
 
 use super::interposed;
+use crate::cuda::loader::find_or_report;
 use crate::cuda::{Binary, Entry, Stub};
 use crate::model::modules::Variable;
 use crate::recorder::runtime::{hook_exit_early, runtime, session};
@@ -59,7 +60,7 @@ static UNLOADED: Mutex<Vec<Binary>> = Mutex::new(Vec::new());
 
 fn unregister(binary: Binary) {
     type Unregister = unsafe extern "C" fn(Binary);
-    static ENTRY: Entry = Entry::of_runtime(c"__cudaUnregisterFatBinary");
+    static ENTRY: Entry = Entry::new(find_or_report, c"__cudaUnregisterFatBinary");
     if let Some(address) = ENTRY.address() {
         // SAFETY: CUDA's compiler calls the function with this name and this type.
         let unregister = unsafe { std::mem::transmute::<*mut c_void, Unregister>(address) };
@@ -150,7 +151,7 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
 pub unsafe extern "C" fn __superstep_symbol_named(device_name: *const c_char) -> *const c_void {
     // SAFETY: the name is zero-terminated, by the contract above.
     let name = unsafe { text(device_name) };
-    let shadow = runtime().modules.lock().shadow(&name);
+    let shadow = runtime().modules.lock().shadows.get(&name).copied();
     shadow.map_or(std::ptr::null(), |host| host as *const c_void)
 }
 
@@ -174,7 +175,7 @@ interposed! { returning () = ();
         let [device, device_name] = leak_name(device, &name);
         let (host, bytes) = (host as usize, bytes as u64);
         let mut modules = runtime().modules.lock();
-        modules.add_shadow(name.clone(), host);
+        modules.shadows.insert(name.clone(), host);
         // Constant memory is not global memory, so accesses to it are not traced.
         if constant == 0 {
             modules.add_variable(Variable { host, name, bytes, managed: false });

@@ -13,13 +13,10 @@ const PAGE_BYTES: u64 = 2 << 20;
 /// Returns the first byte and the size of the current device's heap. Must be called before any kernel allocates.
 pub fn extent() -> Result<(u64, u64), CudaError> {
     const DOING: &str = "find the heap of device-side malloc";
+    let kind = cudaLimit::cudaLimitMallocHeapSize;
     // SAFETY: the pointer points to a number.
-    let limit = ask(DOING, 0, |limit| unsafe {
-        cuda!(cudaDeviceGetLimit(
-            limit,
-            cudaLimit::cudaLimitMallocHeapSize
-        ))
-    })?;
+    let get = |limit: &mut _| unsafe { cuda!(cudaDeviceGetLimit(limit, kind)) };
+    let limit = ask(DOING, 0, get)?;
     let function = driver::load(PTX, c"__superstep_heap_block", DOING)?;
     let answer = Pinned::new(8)?;
     let mut address = answer.device;

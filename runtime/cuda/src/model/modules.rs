@@ -54,10 +54,11 @@ pub struct Modules {
     tables_read: HashSet<(i32, cuda::Binary)>,
     /// Kernels that may call `malloc`, by device, until the first of them is launched there.
     allocating: HashMap<i32, HashSet<String>>,
-    shadows: HashMap<String, usize>,
+    /// Variables' shadows on the host, by name.
+    pub shadows: HashMap<String, usize>,
     kernels: HashMap<Stub, Arc<Kernel>>,
     /// Stubs, by the driver's handles for the same kernels.
-    handles: HashMap<Stub, Stub>,
+    pub handles: HashMap<Stub, Stub>,
 }
 
 impl Modules {
@@ -85,14 +86,6 @@ impl Modules {
         if !self.variables.contains(&variable) {
             self.variables.push(variable);
         }
-    }
-
-    pub fn add_shadow(&mut self, name: String, host: usize) {
-        self.shadows.insert(name, host);
-    }
-
-    pub fn shadow(&self, name: &str) -> Option<usize> {
-        self.shadows.get(name).copied()
     }
 
     /// Returns the variables that no earlier call has returned for `device`.
@@ -140,10 +133,6 @@ impl Modules {
             .map(|(_, (stub, _))| *stub)
             .take(limit)
             .collect()
-    }
-
-    pub fn add_handle(&mut self, handle: Stub, stub: Stub) {
-        self.handles.insert(handle, stub);
     }
 
     pub fn kernel(&mut self, host: Stub) -> Option<Arc<Kernel>> {

@@ -246,13 +246,7 @@ impl Runtime {
 
     /// Writes the totals of the bus transfers into the capture, for `superstep-bench capture`.
     fn note_totals(&self) {
-        let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
-        let transport = superstep_trace::Transport {
-            bytes: take(&TOTALS.bytes),
-            pieces: take(&TOTALS.pieces),
-            groups: take(&TOTALS.groups),
-            accesses: take(&TOTALS.accesses),
-        };
+        let transport = std::mem::take(&mut *TOTALS.lock());
         if transport.pieces > 0 {
             session().transport(transport);
         }

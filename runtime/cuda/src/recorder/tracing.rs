@@ -138,8 +138,8 @@ fn thesis_transport() -> Result<Transport, RecordError> {
         .map_or(defaults.1, |records| records.get() as usize);
     let wanted = Shape::rounded(bins, records);
     let buffer = Buffer::new(wanted, device_selection()?)?;
-    if buffer.shape != wanted {
-        let (actual, requested) = (buffer.shape.bin_records, wanted.bin_records);
+    if buffer.bins.shape != wanted {
+        let (actual, requested) = (buffer.bins.shape.bin_records, wanted.bin_records);
         session().warning(format!(
             "host memory is short: bins hold {actual} records instead of {requested}"
         ));

@@ -79,14 +79,6 @@ fn run_forever(worker: &'static Worker, yielder: &FiberYielder) {
     }
 }
 
-/// The region in which the threads of a CTA continue.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// All threads continue in this region, or have exited ([`EXIT`]).
-    Together(u32),
-    Apart,
-}
-
 /// Bitwise AND and OR of the regions in which threads continue; equal if all threads continue in the same region.
 struct NextRegions {
     all: u32,
@@ -107,11 +99,12 @@ impl NextRegions {
         };
     }
 
-    fn next(&self) -> Next {
+    /// Returns the region in which all threads continue, [`EXIT`] or [`DIVERGED`], like a [`Step`].
+    fn next(&self) -> u32 {
         if self.all == self.any {
-            Next::Together(self.all)
+            self.all
         } else {
-            Next::Apart
+            DIVERGED
         }
     }
 }
@@ -170,12 +163,11 @@ struct CtaLoop<'a> {
 impl CtaLoop<'_> {
     fn run(&self) {
         self.first_warp.set(0);
-        let mut next = Next::Together(0);
-        loop {
+        let mut next = 0;
+        while next != EXIT {
             next = match next {
-                Next::Together(EXIT) => return,
-                Next::Together(region) => self.run_together(region),
-                Next::Apart => self.run_apart(),
+                DIVERGED => self.run_apart(),
+                region => self.run_together(region),
             }
         }
     }
@@ -208,7 +200,7 @@ impl CtaLoop<'_> {
         }
     }
 
-    fn run_together(&self, region: u32) -> Next {
+    fn run_together(&self, region: u32) -> u32 {
         let mut regions = NextRegions::EMPTY;
         if self.by_warp {
             self.ranges(|first, last| {
@@ -227,7 +219,7 @@ impl CtaLoop<'_> {
     }
 
     /// Runs each thread in its own region, to its next barrier.
-    fn run_apart(&self) -> Next {
+    fn run_apart(&self) -> u32 {
         let (mut regions, mut last_warp) = (NextRegions::EMPTY, 0);
         self.ranges(|first, end| {
             let mut thread = first;

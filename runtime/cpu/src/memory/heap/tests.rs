@@ -12,10 +12,9 @@ fn allocations_are_aligned_and_end_at_a_page() {
         assert_eq!((address + rounded) % PAGE_BYTES as u64, 0);
         // SAFETY: the block was just allocated with at least this many bytes.
         unsafe { ((address + bytes - 1) as *mut u8).write(1) };
-        assert_eq!(
-            heap.find(address + bytes - 1).map(|block| block.bytes),
-            Some(bytes)
-        );
+        let found = heap.find(address + bytes - 1);
+        let found = found.map(|block| (block.bytes, block.device));
+        assert_eq!(found, Some((bytes, 0)));
         assert!(heap.find(address + bytes).is_none());
     }
 }

@@ -1,9 +1,9 @@
 //! Stream capture, which turns the work submitted to streams into nodes of a graph.
 
-use super::{GRAPHS, Work, add, graph, new_graph};
+use super::{GRAPHS, Work, add, new_graph};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::exec::arguments::OwnedArguments;
-use crate::exec::launch::LaunchRequest;
+use crate::exec::launch::{LaunchRequest, launch};
 use crate::registry;
 use crate::streams::{Named, named};
 use parking_lot::Mutex;
@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use superstep_runtime_core::cuda::slice;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -30,8 +31,6 @@ pub struct Capture {
 }
 
 static CAPTURES: Mutex<BTreeMap<Named, Capture>> = Mutex::new(BTreeMap::new());
-/// Number of streams being captured, which can be read without the lock; usually 0.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
@@ -42,37 +41,28 @@ thread_local! {
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// State of a capture when an event was recorded: its ID, graph and tail.
-pub type Captured = (u64, usize, Vec<usize>);
-
-fn capture_on(stream: *mut c_void) -> Option<Capture> {
-    if COUNT.load(Ordering::Acquire) == 0 {
-        return None;
-    }
+pub fn capture_of(stream: *mut c_void) -> Option<Capture> {
     CAPTURES.lock().get(&named(stream)).cloned()
 }
 
 pub(super) fn stream_is_capturing(stream: *mut c_void) -> bool {
-    capture_on(stream).is_some()
+    capture_of(stream).is_some()
 }
 
 /// Returns an error if `stream` is being captured, for calls that wait for the stream or query its state.
 pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
-    match capture_on(stream) {
-        Some(_) => Err(CudaError::STREAM_CAPTURE_UNSUPPORTED),
-        None => Ok(()),
-    }
+    let is_free = capture_of(stream).is_none();
+    is_free
+        .then_some(())
+        .ok_or(CudaError::STREAM_CAPTURE_UNSUPPORTED)
 }
 
 /// Adds a node to the capture of `stream`; returns `false` if the stream is not being captured.
-pub(super) fn append(
-    stream: *mut c_void,
-    work: impl FnOnce() -> Result<Work, CudaError>,
-) -> Result<bool, CudaError> {
-    let Some(capture) = capture_on(stream) else {
+pub(super) fn append(stream: *mut c_void, work: Work) -> Result<bool, CudaError> {
+    let Some(capture) = capture_of(stream) else {
         return Ok(false);
     };
-    let node = add(capture.graph, &capture.tail, work()?)?;
+    let node = add(capture.graph, &capture.tail, work)?;
     if let Some(capture) = CAPTURES.lock().get_mut(&named(stream)) {
         capture.tail = vec![node];
     }
@@ -88,29 +78,28 @@ pub fn submit(
     if !stream_is_capturing(stream) {
         return call(stream);
     }
-    append(stream, || Ok(Work::Call(kind, Arc::new(call)))).map(drop)
+    append(stream, Work::Call(kind, Arc::new(call))).map(drop)
 }
 
-/// Adds a launch to the capture of `stream`; returns `false` if the stream is not being captured.
-pub fn add_launch(
+/// Runs a kernel, or makes it a node of the graph into which `stream` is being captured.
+pub fn submit_launch(
     request: LaunchRequest,
     arguments: *mut *mut c_void,
     stream: *mut c_void,
-) -> Result<bool, CudaError> {
-    append(stream, || {
-        let kernel = registry::kernel(request.function as *const c_void)?;
-        let arguments = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
-        Ok(Work::Kernel(request, arguments))
-    })
+) -> CudaResult {
+    if !stream_is_capturing(stream) {
+        return launch(request, arguments, stream);
+    }
+    let kernel = registry::kernel(request.function as *const c_void)?;
+    let arguments = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
+    append(stream, Work::Kernel(request, arguments)).map(drop)
 }
 
-/// Returns the state of the capture of `stream`, for an event recorded in it.
-pub fn capture_of(stream: *mut c_void) -> Option<Captured> {
-    capture_on(stream).map(|capture| (capture.id, capture.graph, capture.tail))
-}
-
-/// Adds `stream` to an event's capture, unless the capture has ended.
-pub fn join(stream: *mut c_void, (id, graph, tail): Captured) {
+/// Adds `stream` to the capture in which an event was recorded, unless that has ended.
+pub fn join(stream: *mut c_void, recorded: Capture) {
+    let Capture {
+        id, graph, tail, ..
+    } = recorded;
     let mut captures = CAPTURES.lock();
     if !captures.values().any(|capture| capture.id == id) {
         return;
@@ -126,7 +115,6 @@ pub fn join(stream: *mut c_void, (id, graph, tail): Captured) {
             capture.tail.push(node);
         }
     }
-    COUNT.store(captures.len(), Ordering::Release);
 }
 
 fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
@@ -146,7 +134,6 @@ fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
         is_origin: true,
     };
     captures.insert(stream, capture);
-    COUNT.store(captures.len(), Ordering::Release);
     Ok(())
 }
 
@@ -159,16 +146,7 @@ fn end(stream: *mut c_void) -> Result<usize, CudaError> {
         return Err(CudaError::STREAM_CAPTURE_UNMATCHED);
     }
     captures.retain(|_, other| other.id != capture.id);
-    COUNT.store(captures.len(), Ordering::Release);
     Ok(capture.graph)
-}
-
-unsafe fn list(first: *const usize, count: usize) -> Vec<usize> {
-    if first.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: the program passes this many handles.
-    unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
 /// Stores the status, ID, graph and tail of a capture; all pointers except `status` may be null.
@@ -181,7 +159,7 @@ fn put_info(
     count: *mut usize,
 ) -> CudaResult {
     crate::streams::get(stream)?;
-    let capture = capture_on(stream);
+    let capture = capture_of(stream);
     put(status, c_int::from(capture.is_some()))?;
     let Some(capture) = capture else {
         return Ok(());
@@ -200,7 +178,7 @@ fn put_info(
 
 fn set_tail(stream: *mut c_void, nodes: *const usize, count: usize, replace: bool) -> CudaResult {
     // SAFETY: the program passes this many handles.
-    let nodes = unsafe { list(nodes, count) };
+    let nodes = unsafe { slice(nodes, count) };
     let mut captures = CAPTURES.lock();
     let capture = captures
         .get_mut(&named(stream))
@@ -216,16 +194,16 @@ cuda! {
     fn [cudaStreamBeginCapture cudaStreamBeginCapture_ptsz](stream: *mut c_void, _mode: c_int) {
         check_sticky()?;
         let graph = new_graph();
-        begin(stream, graph, &[]).inspect_err(|_| drop(GRAPHS.remove(graph as *const c_void)))
+        begin(stream, graph, &[]).inspect_err(|_| drop(GRAPHS.remove(graph)))
     }
 
     fn [cudaStreamBeginCaptureToGraph cudaStreamBeginCaptureToGraph_ptsz](
         stream: *mut c_void, to: usize, after: *const usize, _edges: *const c_void, count: usize, _mode: c_int
     ) {
         check_sticky()?;
-        graph(to)?;
+        GRAPHS.get(to)?;
         // SAFETY: the program passes this many handles.
-        begin(stream, to, &unsafe { list(after, count) })
+        begin(stream, to, unsafe { slice(after, count) })
     }
 
     fn [cudaStreamEndCapture cudaStreamEndCapture_ptsz](stream: *mut c_void, graph: *mut usize) {

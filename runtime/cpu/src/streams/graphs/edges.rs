@@ -1,8 +1,8 @@
 //! Nodes and edges of a graph.
 
-use super::{Graph, NODES, Work, destroy, graph, node};
+use super::{GRAPHS, Graph, NODES, Work, destroy};
 use crate::errors::{CudaError, CudaResult, cuda, given, put};
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use superstep_runtime_core::BadEdge;
 
 /// Writes as many handles as there is room for, or only their number if `places` is null.
@@ -22,7 +22,7 @@ fn write_handles(handles: &[usize], places: *mut usize, count: *mut usize) -> Cu
 }
 
 fn nodes(handle: usize, filter: impl Fn(&Graph, usize) -> bool) -> Result<Vec<usize>, CudaError> {
-    let graph = graph(handle)?;
+    let graph = GRAPHS.get(handle)?;
     let graph = graph.lock();
     let all = graph.nodes().iter().copied();
     Ok(all.filter(|&node| filter(&graph, node)).collect())
@@ -35,7 +35,7 @@ fn change(
     count: usize,
     change: impl Fn(&mut Graph, (usize, usize)) -> Result<(), BadEdge>,
 ) -> CudaResult {
-    let graph = graph(handle)?;
+    let graph = GRAPHS.get(handle)?;
     let mut graph = graph.lock();
     for index in 0..count {
         // SAFETY: the program passes two arrays of this many handles.
@@ -56,7 +56,7 @@ cuda! {
     }
 
     fn [cudaGraphGetEdges](handle: usize, from: *mut usize, to: *mut usize, count: *mut usize) {
-        let graph = graph(handle)?;
+        let graph = GRAPHS.get(handle)?;
         let (sources, targets): (Vec<usize>, Vec<usize>) = graph.lock().edges().iter().copied().unzip();
         if from.is_null() || to.is_null() {
             return put(count, sources.len());
@@ -69,12 +69,12 @@ cuda! {
 
     fn [cudaGraphNodeGetDependencies](handle: usize, places: *mut usize, count: *mut usize) {
         let is_dependency = |graph: &Graph, node| graph.edges().contains(&(node, handle));
-        write_handles(&nodes(node(handle)?.graph, is_dependency)?, places, count)
+        write_handles(&nodes(NODES.get(handle)?.graph, is_dependency)?, places, count)
     }
 
     fn [cudaGraphNodeGetDependentNodes](handle: usize, places: *mut usize, count: *mut usize) {
         let is_dependent = |graph: &Graph, node| graph.edges().contains(&(handle, node));
-        write_handles(&nodes(node(handle)?.graph, is_dependent)?, places, count)
+        write_handles(&nodes(NODES.get(handle)?.graph, is_dependent)?, places, count)
     }
 
     fn [cudaGraphAddDependencies](graph: usize, from: *const usize, to: *const usize, count: usize) {
@@ -86,8 +86,8 @@ cuda! {
     }
 
     fn [cudaGraphDestroyNode](node: usize) {
-        let removed = NODES.remove(node as *const c_void)?;
-        graph(removed.graph)?.lock().remove(node);
+        let removed = NODES.remove(node)?;
+        GRAPHS.get(removed.graph)?.lock().remove(node);
         match *removed.work.lock() {
             Work::Child(child) => destroy(child),
             _ => Ok(()),
@@ -95,7 +95,7 @@ cuda! {
     }
 
     fn [cudaGraphNodeGetType](handle: usize, kind: *mut c_int) {
-        put(kind, node(handle)?.work.lock().number())
+        put(kind, NODES.get(handle)?.work.lock().number())
     }
 
     fn [cudaGraphCreate](graph: *mut usize, _flags: c_uint) {
@@ -111,7 +111,7 @@ cuda! {
     }
 
     fn [cudaGraphNodeFindInClone](found: *mut usize, original: usize, copy: usize) {
-        let is_copy = |_: &Graph, handle| node(handle).is_ok_and(|node| node.original == original);
+        let is_copy = |_: &Graph, handle| NODES.get(handle).is_ok_and(|node| node.original == original);
         let copies = nodes(copy, is_copy)?;
         put(found, copies.first().copied().ok_or(CudaError::INVALID_VALUE)?)
     }

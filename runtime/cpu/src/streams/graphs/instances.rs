@@ -1,6 +1,6 @@
 //! Instances of graphs. Programs launch instances, and can change them between launches.
 
-use super::{Work, graph, node};
+use super::{GRAPHS, NODES, Work};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
 use crate::handles::Handles;
 use cudarc::runtime::sys::{
@@ -9,7 +9,6 @@ use cudarc::runtime::sys::{
 };
 use parking_lot::Mutex;
 use std::ffi::{c_uint, c_void};
-use std::sync::Arc;
 use superstep_runtime_core::BadEdge;
 
 #[derive(Clone)]
@@ -28,13 +27,13 @@ struct Instance {
 static INSTANCES: Handles<Mutex<Instance>> = Handles::new();
 
 fn steps(handle: usize) -> Result<Vec<Step>, CudaError> {
-    let order = graph(handle)?.lock().in_order();
+    let order = GRAPHS.get(handle)?.lock().in_order();
     let order = order.map_err(|BadEdge| CudaError::INVALID_VALUE)?;
     let mut steps = Vec::with_capacity(order.len());
     for handle in order {
         let step = Step {
             node: handle,
-            work: node(handle)?.work.lock().clone(),
+            work: NODES.get(handle)?.work.lock().clone(),
             is_enabled: true,
         };
         let inner = match step.work {
@@ -47,26 +46,22 @@ fn steps(handle: usize) -> Result<Vec<Step>, CudaError> {
     Ok(steps)
 }
 
-fn instance(handle: usize) -> Result<Arc<Mutex<Instance>>, CudaError> {
-    INSTANCES.get(handle as *const c_void)
-}
-
 fn instantiate(place: *mut usize, graph: usize, flags: u64) -> CudaResult {
     check_sticky()?;
     let steps = steps(graph)?;
     let instance = INSTANCES.insert(Mutex::new(Instance { steps, flags }));
-    put(place, instance as usize)
+    put(place, instance)
 }
 
 fn launch(handle: usize, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
     crate::streams::get(stream)?;
-    let steps = instance(handle)?.lock().steps.clone();
+    let steps = INSTANCES.get(handle)?.lock().steps.clone();
     // In a captured stream, the instance becomes part of the new graph.
     let is_capturing = super::stream_is_capturing(stream);
     for step in steps.into_iter().filter(|step| step.is_enabled) {
         if is_capturing {
-            super::capture::append(stream, || Ok(step.work))?;
+            super::capture::append(stream, step.work)?;
         } else {
             step.work.run(stream)?;
         }
@@ -79,7 +74,7 @@ pub(super) fn step<T>(
     node: usize,
     read: impl FnOnce(&mut Step) -> Result<T, CudaError>,
 ) -> Result<T, CudaError> {
-    let instance = instance(handle)?;
+    let instance = INSTANCES.get(handle)?;
     let mut instance = instance.lock();
     let step = instance.steps.iter_mut().find(|step| step.node == node);
     read(step.ok_or(CudaError::INVALID_VALUE)?)
@@ -88,7 +83,7 @@ pub(super) fn step<T>(
 /// Replaces the work of an instance's nodes with the work of the nodes in `from`, a graph of the same shape.
 fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo) -> CudaResult {
     use cudaGraphExecUpdateResult::*;
-    let instance = instance(handle)?;
+    let instance = INSTANCES.get(handle)?;
     let mut instance = instance.lock();
     let new = steps(from)?;
     let mut pairs = instance.steps.iter().zip(&new);
@@ -147,11 +142,11 @@ cuda! {
     }
 
     fn [cudaGraphExecDestroy](handle: usize) {
-        INSTANCES.remove(handle as *const c_void).map(drop)
+        INSTANCES.remove(handle).map(drop)
     }
 
     fn [cudaGraphExecGetFlags](handle: usize, flags: *mut u64) {
-        put(flags, instance(handle)?.lock().flags)
+        put(flags, INSTANCES.get(handle)?.lock().flags)
     }
 
     fn [cudaGraphLaunch cudaGraphLaunch_ptsz](handle: usize, stream: *mut c_void) {
@@ -161,7 +156,7 @@ cuda! {
     /// `cudaGraphUpload`: no effect.
     fn [cudaGraphUpload cudaGraphUpload_ptsz](handle: usize, stream: *mut c_void) {
         crate::streams::get(stream)?;
-        instance(handle).map(drop)
+        INSTANCES.get(handle).map(drop)
     }
 
     fn [cudaGraphExecUpdate](handle: usize, from: usize, result: *mut cudaGraphExecUpdateResultInfo) {

@@ -10,7 +10,7 @@ mod instances;
 mod nodes;
 mod structures;
 
-pub use capture::{Captured, Kind, add_launch, capture_of, join, refuse_if_capturing, submit};
+pub use capture::{Capture, Kind, capture_of, join, refuse_if_capturing, submit, submit_launch};
 
 use crate::errors::{CudaError, CudaResult};
 use crate::exec::arguments::OwnedArguments;
@@ -95,7 +95,7 @@ impl Work {
 }
 
 pub fn host_function(stream: *mut c_void, host: cudaHostNodeParams) -> CudaResult {
-    if capture::append(stream, || Ok(Work::Host(host)))? {
+    if capture::append(stream, Work::Host(host))? {
         return Ok(());
     }
     structures::call(&host)
@@ -109,7 +109,7 @@ pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Resul
     } else {
         Work::Record(event)
     };
-    capture::append(stream, || Ok(work))
+    capture::append(stream, work)
 }
 
 /// Allocates memory, as part of the graph into which `stream` is being captured, if any.
@@ -119,13 +119,13 @@ pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, Cud
         return Ok(crate::memory::allocate(bytes, kind)? as *mut c_void);
     }
     let allocation = structures::Allocation::new(bytes)?;
-    capture::append(stream, || Ok(Work::Allocate(allocation)))?;
+    capture::append(stream, Work::Allocate(allocation))?;
     Ok(allocation.address)
 }
 
 /// Frees memory in stream order.
 pub fn free_in(stream: *mut c_void, address: u64) -> CudaResult {
-    if capture::append(stream, || Ok(Work::Free(address)))? {
+    if capture::append(stream, Work::Free(address))? {
         return Ok(());
     }
     structures::free(address)
@@ -143,21 +143,13 @@ type Graph = NodeGraph<usize>;
 static NODES: Handles<Node> = Handles::new();
 static GRAPHS: Handles<Mutex<Graph>> = Handles::new();
 
-fn node(handle: usize) -> Result<Arc<Node>, CudaError> {
-    NODES.get(handle as *const c_void)
-}
-
-fn graph(handle: usize) -> Result<Arc<Mutex<Graph>>, CudaError> {
-    GRAPHS.get(handle as *const c_void)
-}
-
 fn new_graph() -> usize {
-    GRAPHS.insert(Mutex::default()) as usize
+    GRAPHS.insert(Mutex::default())
 }
 
 /// Adds a node that depends on other nodes of the same graph.
 fn add(to: usize, dependencies: &[usize], work: Work) -> Result<usize, CudaError> {
-    let graph = graph(to)?;
+    let graph = GRAPHS.get(to)?;
     let mut graph = graph.lock();
     if !graph.has(dependencies) {
         return Err(CudaError::INVALID_VALUE);
@@ -173,27 +165,27 @@ fn new_node(graph: usize, work: Work, original: usize) -> usize {
         work: Mutex::new(work),
         original,
     };
-    NODES.insert(node) as usize
+    NODES.insert(node)
 }
 
 fn clone(from: usize) -> Result<usize, CudaError> {
-    let original = graph(from)?.lock().clone();
+    let original = GRAPHS.get(from)?.lock().clone();
     let to = new_graph();
     let copy = original.try_map(|handle| {
-        let mut work = node(handle)?.work.lock().clone();
+        let mut work = NODES.get(handle)?.work.lock().clone();
         if let Work::Child(child) = work {
             work = Work::Child(clone(child)?);
         }
         Ok(new_node(to, work, handle))
     })?;
-    *graph(to)?.lock() = copy;
+    *GRAPHS.get(to)?.lock() = copy;
     Ok(to)
 }
 
 fn destroy(handle: usize) -> CudaResult {
-    let graph = GRAPHS.remove(handle as *const c_void)?;
+    let graph = GRAPHS.remove(handle)?;
     for &handle in graph.lock().nodes() {
-        let node = NODES.remove(handle as *const c_void)?;
+        let node = NODES.remove(handle)?;
         if let Work::Child(child) = *node.work.lock() {
             destroy(child)?;
         }

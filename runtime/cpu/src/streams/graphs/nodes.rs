@@ -1,7 +1,7 @@
 //! Functions that add, read and change the nodes of graphs.
 
 use super::structures::{self, Allocation};
-use super::{Kind, Work, add, clone, graph, instances, node};
+use super::{GRAPHS, Kind, NODES, Work, add, clone, instances};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::LaunchRequest;
@@ -12,7 +12,7 @@ use crate::runtime::unsupported;
 use cudarc::runtime::sys::{cudaHostNodeParams, cudaKernelNodeParams, cudaMemsetParams};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use superstep_runtime_core::cuda::Copy3d;
+use superstep_runtime_core::cuda::{Copy3d, slice};
 
 fn put_node(
     place: *mut usize,
@@ -25,12 +25,8 @@ fn put_node(
     if place.is_null() || dependencies.is_null() && count > 0 {
         return Err(CudaError::INVALID_VALUE);
     }
-    let dependencies = if count == 0 {
-        &[]
-    } else {
-        // SAFETY: the program passes this many handles.
-        unsafe { std::slice::from_raw_parts(dependencies, count) }
-    };
+    // SAFETY: the program passes this many handles.
+    let dependencies = unsafe { slice(dependencies, count) };
     put(place, add(to, dependencies, work?)?)
 }
 
@@ -88,7 +84,7 @@ macro_rules! read {
     ($([$name:ident] $type:ty: $kind:pat => $value:expr;)*) => {
         cuda! {$(
             fn [$name](handle: usize, place: *mut $type) {
-                match &*node(handle)?.work.lock() {
+                match &*NODES.get(handle)?.work.lock() {
                     $kind => put(place, $value),
                     _ => Err(CudaError::INVALID_VALUE),
                 }
@@ -112,7 +108,7 @@ macro_rules! work {
     (set $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
         cuda! { fn [$name](handle: usize, $($argument: $type),*) {
             let work = $work?;
-            node(handle)?.work.lock().replace(work)
+            NODES.get(handle)?.work.lock().replace(work)
         } }
     };
     (set_in_instance $name:ident ($($argument:ident: $type:ty),*) $work:expr) => {
@@ -171,7 +167,7 @@ read! {
     [cudaGraphHostNodeGetParams] cudaHostNodeParams: Work::Host(host) => *host;
     [cudaGraphEventRecordNodeGetEvent] usize: Work::Record(event) => *event;
     [cudaGraphEventWaitNodeGetEvent] usize: Work::Wait(event) => *event;
-    [cudaGraphChildGraphNodeGetGraph] usize: Work::Child(child) => graph(*child).map(|_| *child)?;
+    [cudaGraphChildGraphNodeGetGraph] usize: Work::Child(child) => GRAPHS.get(*child).map(|_| *child)?;
     [cudaGraphMemAllocNodeGetParams] Allocation: Work::Allocate(allocation) => *allocation;
     [cudaGraphMemFreeNodeGetParams] u64: Work::Free(address) => *address;
 }

@@ -76,7 +76,7 @@ pub fn free(address: u64) -> CudaResult {
     if OWNED.lock().contains(&address) {
         return Ok(());
     }
-    memory::free(address, memory::is_device)
+    memory::free(address, &[AllocationKind::Device, AllocationKind::Managed])
 }
 
 #[cfg(test)]

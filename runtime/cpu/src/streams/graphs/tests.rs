@@ -9,7 +9,7 @@ fn a_cloned_graph_outlives_its_original() {
     let last = add(graph, &[first], Work::Empty).unwrap();
     assert!(add(graph, &[1], Work::Empty).is_err());
     let copy = clone(graph).unwrap();
-    assert_eq!(super::graph(copy).unwrap().lock().edges().len(), 1);
+    assert_eq!(GRAPHS.get(copy).unwrap().lock().edges().len(), 1);
     assert_eq!(destroy(graph), Ok(()));
-    assert!(node(last).is_err() && super::graph(copy).is_ok());
+    assert!(NODES.get(last).is_err() && GRAPHS.get(copy).is_ok());
 }

@@ -96,7 +96,7 @@ fn a_handle_launches_the_kernel_of_its_stub() {
     let mut modules = Modules::default();
     modules.add_binary(binary(0x100), table(0, Trace, &[("k", 2)]));
     modules.add_kernel(binary(0x100), stub(1), "k".to_owned());
-    modules.add_handle(stub(0x5000), stub(1));
+    modules.handles.insert(stub(0x5000), stub(1));
     assert_eq!(found(&mut modules, stub(0x5000)), Some((Some(Trace), 2)));
     assert!(modules.table_is_new(0, binary(0x100)) && !modules.table_is_new(0, binary(0x100)));
 }

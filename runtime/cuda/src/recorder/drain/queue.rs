@@ -8,22 +8,21 @@ use crate::cuda::Event;
 use crate::recorder::stream::rings::Ended;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use superstep_runtime_core::ActiveLaunch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Phase {
     /// The launch is in the stream and has not begun.
-    Queued = 0,
+    Queued,
     /// The kernel may be running.
-    Running = 1,
+    Running,
     /// The kernel has ended, but its last records are still in the bins.
-    Finished = 2,
+    Finished,
     /// The device has stopped with an error.
-    Faulted = 3,
+    Faulted,
 }
 
 pub struct Ticket {
@@ -34,7 +33,7 @@ pub struct Ticket {
     pub fault_event: Option<Event>,
     /// Number among all launches of the queue, from 0.
     pub serial: u64,
-    phase: AtomicU8,
+    phase: Mutex<Phase>,
     submitted: AtomicBool,
     failure: OnceLock<String>,
     refused: AtomicBool,
@@ -42,12 +41,7 @@ pub struct Ticket {
 
 impl Ticket {
     pub fn phase(&self) -> Phase {
-        match self.phase.load(Ordering::Acquire) {
-            0 => Phase::Queued,
-            1 => Phase::Running,
-            2 => Phase::Finished,
-            _ => Phase::Faulted,
-        }
+        *self.phase.lock()
     }
 
     /// Returns whether the whole launch is in the stream, so that its last event is meaningful.
@@ -120,7 +114,7 @@ impl Queue {
             events,
             fault_event,
             serial: state.next_serial,
-            phase: AtomicU8::new(Phase::Queued as u8),
+            phase: Mutex::new(Phase::Queued),
             submitted: AtomicBool::new(false),
             failure: OnceLock::new(),
             refused: AtomicBool::new(false),
@@ -165,7 +159,7 @@ impl Queue {
         let state = self.state.lock();
         // A faulted launch stays faulted, regardless of what the stream does afterwards.
         if ticket.phase() != Phase::Faulted {
-            ticket.phase.store(phase as u8, Ordering::Release);
+            *ticket.phase.lock() = phase;
         }
         drop(state);
         self.changed.notify_all();
@@ -213,7 +207,7 @@ impl Queue {
             } else {
                 ticket.fail(format!("did not run: {reason}"));
             }
-            ticket.phase.store(Phase::Faulted as u8, Ordering::Release);
+            *ticket.phase.lock() = Phase::Faulted;
         }
         drop(state);
         self.changed.notify_all();

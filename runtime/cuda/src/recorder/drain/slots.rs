@@ -63,6 +63,7 @@ impl Slots {
 }
 
 impl Slot {
+    /// Returns the slot's memory. Not a field, so that closures that read it own the slot.
     pub fn memory(&self) -> Pinned {
         self.memory
     }

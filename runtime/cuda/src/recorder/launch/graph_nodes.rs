@@ -11,7 +11,8 @@ use crate::recorder::drain::buffers::DrainBuffer;
 use crate::recorder::runtime::{runtime, session};
 use crate::recorder::{RecordError, Recorder, in_situ, selection};
 use cudarc::runtime::sys::{
-    cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams,
+    cudaGraph_t, cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind,
+    cudaMemsetParams,
 };
 use parking_lot::Mutex;
 use std::ffi::c_void;
@@ -133,11 +134,11 @@ impl Explicit<'_> {
     /// Adds one of the recorder's nodes after the last one.
     fn add_own(
         &mut self,
-        add: impl FnOnce(*mut cudaGraphNode_t, Graph, *const cudaGraphNode_t, usize) -> Status,
+        add: impl FnOnce(*mut cudaGraphNode_t, cudaGraph_t, *const cudaGraphNode_t, usize) -> Status,
     ) -> Status {
         let mut node = GraphNode::NULL;
         let (first, count) = (self.last.as_ptr().cast(), self.last.len());
-        let status = add((&raw mut node).cast(), self.graph, first, count);
+        let status = add((&raw mut node).cast(), self.graph.raw(), first, count);
         if status.is_success() {
             self.own.push(node);
             self.last = vec![node];
@@ -188,13 +189,7 @@ impl Insertion for Explicit<'_> {
         };
         // SAFETY: the nodes are the graph's; the memory is the recorder's and is never freed.
         self.add_own(|node, graph, first, count| unsafe {
-            cuda!(cudaGraphAddMemsetNode(
-                node,
-                graph.raw(),
-                first,
-                count,
-                &fill
-            ))
+            cuda!(cudaGraphAddMemsetNode(node, graph, first, count, &fill))
         })
     }
 
@@ -203,7 +198,6 @@ impl Insertion for Explicit<'_> {
         let from = from as *const c_void;
         // SAFETY: the nodes are the graph's; both sides are the recorder's, `bytes` bytes long and never freed.
         self.add_own(|node, graph, first, count| unsafe {
-            let graph = graph.raw();
             cuda!(cudaGraphAddMemcpyNode1D(
                 node,
                 graph,
@@ -228,7 +222,7 @@ impl Insertion for Explicit<'_> {
         };
         // SAFETY: the nodes are the graph's; by the trait's contract, it is safe to call `function` with `data`.
         self.add_own(|node, graph, first, count| unsafe {
-            cuda!(cudaGraphAddHostNode(node, graph.raw(), first, count, &host))
+            cuda!(cudaGraphAddHostNode(node, graph, first, count, &host))
         })
     }
 }

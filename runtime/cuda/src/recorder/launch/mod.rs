@@ -19,7 +19,9 @@ use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork, limits::is_configuration};
+use superstep_runtime_core::{
+    ActiveLaunch, Geometry, cuda::slice, is_used_fork, limits::is_configuration,
+};
 use superstep_trace::{Probe, Recorded};
 
 pub type Arguments = *mut *mut c_void;
@@ -348,11 +350,8 @@ pub fn with_trailing(
     run: impl FnOnce(Arguments) -> Status,
 ) -> Status {
     let mut all = Vec::with_capacity(kernel.parameters + 2);
-    if !arguments.is_null() {
-        // SAFETY: the program passes one pointer for each of the kernel's own parameters.
-        let own = unsafe { std::slice::from_raw_parts(arguments, kernel.parameters) };
-        all.extend_from_slice(own);
-    }
+    // SAFETY: the program passes one pointer for each of the kernel's own parameters, or null.
+    all.extend_from_slice(unsafe { slice(arguments, kernel.parameters) });
     let trailing = trailing.iter_mut();
     all.extend(trailing.map(|word| std::ptr::from_mut(word).cast::<c_void>()));
     run(all.as_mut_ptr())

@@ -10,10 +10,9 @@ use crate::recorder::thesis::consumer::{Ending, MAX_NAP, MIN_NAP, QUIET_AFTER, S
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use superstep_abi::RecordSink;
-use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, WARP_LANES};
+use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, Transport, WARP_LANES};
 
 /// How long a worker polls without a pause after it has found a piece.
 const ALERT: Duration = Duration::from_micros(100);
@@ -26,20 +25,13 @@ const BUSY_AFTER: Duration = Duration::from_secs(1);
 /// Number of bytes retained by a worker's memory sink.
 const RETAINED_BYTES: usize = 64 << 20;
 
-#[derive(Default)]
-pub struct Totals {
-    pub bytes: AtomicU64,
-    pub pieces: AtomicU64,
-    pub groups: AtomicU64,
-    pub accesses: AtomicU64,
-}
-
-pub static TOTALS: Totals = Totals {
-    bytes: AtomicU64::new(0),
-    pieces: AtomicU64::new(0),
-    groups: AtomicU64::new(0),
-    accesses: AtomicU64::new(0),
-};
+/// What the workers of all buffers have received.
+pub static TOTALS: Mutex<Transport> = Mutex::new(Transport {
+    bytes: 0,
+    pieces: 0,
+    groups: 0,
+    accesses: 0,
+});
 
 pub struct Team {
     size: usize,
@@ -441,10 +433,11 @@ impl<S: Sink> Worker<S> {
         if let Some(bytes) = taken {
             self.must_check[ring] = true;
             self.part.thread_accesses += count.lanes;
-            TOTALS.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-            TOTALS.pieces.fetch_add(1, Ordering::Relaxed);
-            TOTALS.groups.fetch_add(count.groups, Ordering::Relaxed);
-            TOTALS.accesses.fetch_add(count.lanes, Ordering::Relaxed);
+            let mut totals = TOTALS.lock();
+            totals.bytes += bytes as u64;
+            totals.pieces += 1;
+            totals.groups += count.groups;
+            totals.accesses += count.lanes;
         }
         Some(taken)
     }

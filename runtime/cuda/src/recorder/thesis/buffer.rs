@@ -8,9 +8,8 @@ use crate::cuda::memory::Pinned;
 pub struct Buffer {
     /// The device address of the [`TraceContext`].
     pub context: u64,
-    pub bins: Bins,
     /// Smaller than requested if memory is short.
-    pub shape: Shape,
+    pub bins: Bins,
 }
 
 impl Buffer {
@@ -41,10 +40,6 @@ impl Buffer {
             let records = first.add(shape.index_bytes());
             Bins::new(shape, first.cast(), records.cast())
         };
-        Ok(Buffer {
-            context,
-            bins,
-            shape,
-        })
+        Ok(Buffer { context, bins })
     }
 }

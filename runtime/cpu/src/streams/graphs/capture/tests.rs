@@ -38,7 +38,7 @@ fn streams_join_a_capture_through_events() {
     assert_eq!(end(first), Ok(graph));
     join(second, late);
     assert!(!stream_is_capturing(second));
-    let model = super::graph(graph).unwrap();
+    let model = GRAPHS.get(graph).unwrap();
     let model = model.lock();
     let (nodes, edges) = (model.nodes(), model.edges());
     assert_eq!(model.in_order().unwrap(), nodes);

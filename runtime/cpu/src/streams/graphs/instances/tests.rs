@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::streams::graphs::{Kind, add, new_graph};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 fn append_digit(number: u32, to: &Arc<AtomicU32>) -> Work {
@@ -33,7 +34,7 @@ fn an_instance_is_independent_of_its_graph() {
         seen.load(Ordering::Relaxed)
     };
     let new = append_digit(7, &seen);
-    node(first).unwrap().work.lock().replace(new).unwrap();
+    NODES.get(first).unwrap().work.lock().replace(new).unwrap();
     assert_eq!(run(instance), 153);
     let set = |new| step(instance, first, |step| step.work.replace(new));
     assert_eq!(set(Work::Empty), Err(CudaError::INVALID_VALUE));
