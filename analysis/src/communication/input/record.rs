@@ -243,23 +243,26 @@ impl CtaOrder {
 
 impl Survey {
     pub(crate) fn new(records: &[Record]) -> Self {
-        let first = records.first();
-        let (page, shape) = first.map_or((0, 0), |first| (first.page(), first.shape));
-        let width = usize::from(shape & WIDTH) + 1;
-        let (mut one_page, mut by_cta, mut singles) = (true, true, width.is_power_of_two());
-        let (mut all_shapes, mut all_places, mut last_cta) = (0, 0, 0);
+        let first = records.first().copied().unwrap_or_default();
+        let (width, mut by_cta, mut last_cta) = (first.width(), true, 0);
+        let (mut other_bits, mut all_addresses, mut other_lanes) = (0, 0, 0);
+        let (mut all_shapes, mut common_shape, mut all_places) = (0, first.shape, 0);
         for record in records {
-            one_page &= record.page() == page;
+            other_bits |= record.address ^ first.address;
+            all_addresses |= record.address as usize;
             by_cta &= record.cta >= last_cta;
             last_cta = record.cta;
             all_shapes |= record.shape;
+            common_shape &= record.shape;
             all_places |= record.place;
-            let single = record.shape & SAME != 0 || record.mask & record.mask.wrapping_sub(1) == 0;
-            let like_first = (record.shape ^ shape) & WIDTH == 0;
-            singles &= single & like_first & (record.offset() & (width - 1) == 0);
+            let is_same = record.shape & SAME != 0;
+            let more = record.mask & record.mask.wrapping_sub(1);
+            other_lanes |= if is_same { 0 } else { more };
         }
+        let one_width = (all_shapes ^ common_shape) & WIDTH == 0 && width.is_power_of_two();
+        let singles = other_lanes == 0 && one_width && all_addresses & (width - 1) == 0;
         Self {
-            one_page,
+            one_page: page_of(other_bits) == 0,
             by_cta,
             reads: all_shapes & READS != 0,
             writes: all_shapes & WRITES != 0,

@@ -88,8 +88,7 @@ impl Ranges {
         usize::from(self.ends[index])
     }
 
-    // Not inlined, since pages with scattered accesses usually have cells.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn tag(&self, offset: usize) -> Tag {
         self.stores[self.index(offset)].tag
     }

@@ -165,7 +165,7 @@ impl Page {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn tag(&self, offset: usize) -> Tag {
         match &self.layout {
             Layout::Ranges(ranges) => ranges.tag(offset),

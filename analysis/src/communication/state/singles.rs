@@ -58,7 +58,8 @@ impl Reader<'_> {
             }
             let indices = |list: usize| lists[list][..lens[list]].iter().map(|&i| usize::from(i));
             for index in indices(0) {
-                (self.out).count_untraced(tags[index], records[index].volume());
+                let volume = width as u64 * records[index].accesses();
+                self.out.count_untraced(tags[index], volume);
             }
             for index in indices(1) {
                 self.begin(&records[index]);
@@ -97,15 +98,15 @@ impl Reader<'_> {
     /// Counts one access to bytes that all have the same single writer.
     #[inline]
     fn single(&mut self, record: &Record, tag: Tag, generation: u32, width: usize) {
-        let (at, volume) = (record.offset(), record.volume());
+        let (at, times) = (record.offset(), record.accesses());
         let Some(launch) = tag.launch() else {
             return;
         };
         if self.view.is_self(launch, tag.cta_number(), record.cta) {
-            self.out.sums.own += volume;
+            self.out.sums.own += width as u64 * times;
             return;
         }
-        self.communicated(at, width, record.accesses(), tag);
+        self.communicated(at, width, times, tag);
         if self.seen.is_new(at >> self.page.shift, generation) {
             let bits = (u64::MAX >> (64 - width)) << (at % 64);
             mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
