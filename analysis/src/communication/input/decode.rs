@@ -2,7 +2,7 @@
 
 use super::block::{BLOCK_RECORDS, Block, Pool, ShardCounts, Spare};
 use super::phases::Phases;
-use super::record::{MAX_SITE, Record, WideAccess, WideAccesses, cut, starts};
+use super::record::{MAX_SITE, Record, WideAccess, WideAccesses, starts};
 use super::repeats::Repeats;
 use crate::communication::engine::Options;
 use crate::communication::state::shadow::Tag;
@@ -81,10 +81,13 @@ impl Decoded {
     }
 }
 
+/// Memory for the records of a chunk and for finding repeated accesses.
+type Scratch = (Vec<Record>, Repeats);
+
 pub(crate) struct Decoder {
     pub(crate) ops: SiteOps,
     options: Options,
-    flat: Pool<Vec<Record>>,
+    scratch: Pool<Scratch>,
     pub(crate) spare: Spare,
 }
 
@@ -93,7 +96,7 @@ impl Decoder {
         Self {
             ops,
             options,
-            flat: Pool::new(),
+            scratch: Pool::new(),
             spare: Spare::new(),
         }
     }
@@ -106,8 +109,10 @@ impl Decoder {
         chunk: usize,
         wide: &WideAccesses,
     ) -> Result<Collected> {
-        self.flat
-            .with(Vec::new, |flat| self.collect(source, chunk, wide, flat))
+        self.scratch.with(
+            || (Vec::new(), Repeats::new()),
+            |scratch| self.collect(source, chunk, wide, scratch),
+        )
     }
 
     fn collect(
@@ -115,7 +120,7 @@ impl Decoder {
         source: &dyn GroupSource,
         chunk: usize,
         wide: &WideAccesses,
-        flat: &mut Vec<Record>,
+        (flat, repeats): &mut Scratch,
     ) -> Result<Collected> {
         let Collected {
             mut counts,
@@ -124,11 +129,11 @@ impl Decoder {
             mut blocks,
         } = Collected::default();
         let exact = self.options.matches_addresses();
-        let (mut repeats, mut shards) = (Repeats::new(), ShardCounts::new());
+        let mut shards = ShardCounts::new();
         flat.clear();
         source.read(chunk, &mut |group| {
             if group.is_grid_barrier() {
-                repeats.end_warp(group, flat);
+                repeats.end_phase(group, (&phases, wide));
                 phases.pass(group);
                 return Ok(());
             }
@@ -137,30 +142,18 @@ impl Decoder {
             if self.options.details {
                 sites.add(group);
             }
-            if op.writes() {
-                repeats.end_warp(group, flat);
-            } else if repeats.count(group) {
-                return Ok(());
-            }
-            let first = flat.len();
             match exact {
-                true => starts(group, op, flat),
-                false => cut(group, op, wide, flat),
-            }
-            if !phases.is_empty() {
-                (flat[first..].iter_mut()).for_each(|record| phases.advance(record));
-            }
-            if !exact && !op.writes() {
-                repeats.add(group, first, flat);
-            }
-            if flat.len() >= BLOCK_RECORDS {
-                repeats.end(flat);
-                blocks.push(Block::new(flat, &mut shards, &self.spare));
+                true => starts(group, op, &phases, flat),
+                false => repeats.add(group, op, (&phases, wide), flat),
             }
             shards.update(flat);
+            if flat.len() >= BLOCK_RECORDS {
+                repeats.end((&phases, wide), &mut shards, flat);
+                blocks.push(Block::new(flat, &mut shards, &self.spare));
+            }
             Ok(())
         })?;
-        repeats.end(flat);
+        repeats.end((&phases, wide), &mut shards, flat);
         if !flat.is_empty() {
             blocks.push(Block::new(flat, &mut shards, &self.spare));
         }

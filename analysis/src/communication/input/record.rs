@@ -1,5 +1,6 @@
 //! Access groups cut at page boundaries: the input to the shadow memory.
 
+use super::phases::Phases;
 use crate::communication::state::shadow::{PAGE_BYTES, page_of};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
@@ -126,12 +127,6 @@ impl Record {
             Pattern::Contiguous | Pattern::Piece => self.times(),
             Pattern::Same => self.lanes() as u64 * self.times(),
         }
-    }
-
-    /// Returns false for a part of an access.
-    #[inline]
-    pub(crate) fn is_whole(&self) -> bool {
-        self.shape & PIECE == 0
     }
 
     /// Returns the record of accesses that were made `1 << power` times.
@@ -333,13 +328,14 @@ fn flags_of(op: Op) -> u16 {
 }
 
 /// Appends a record for the first byte of each lane's access. Its [`Record::origin`] is the access's width.
-pub(crate) fn starts(group: &AccessGroup, op: Op, out: &mut Vec<Record>) {
+pub(crate) fn starts(group: &AccessGroup, op: Op, phases: &Phases, out: &mut Vec<Record>) {
     let flags = flags_of(op);
     let mut rest = group.mask;
     for &address in group.active_addresses() {
         let mut record = Record::new(group, take_lanes(&mut rest, 1), address, 1, flags);
         record.origin = group.width_bytes;
         if group.width_bytes > 0 {
+            phases.advance(&mut record);
             out.push(record);
         }
     }

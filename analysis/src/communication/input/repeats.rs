@@ -1,87 +1,317 @@
-//! Loads that a warp repeats, as when it waits for another CTA: kept once, with the number of times.
+//! Accesses that a warp repeats, as when it waits for another CTA or updates sums in memory: kept once, with the number
+//! of times.
+//!
+//! Loads of a launch read memory as it was before the launch, unless the thread itself has stored to it. Therefore a
+//! load counts like the previous one if the warp has not stored to other bytes since. A store that the same threads
+//! have made before in the same phase changes nothing.
 
-use super::record::Record;
-use std::ops::Range;
-use superstep_trace::AccessGroup;
+use super::block::ShardCounts;
+use super::phases::Phases;
+use super::record::{Record, WideAccesses, cut};
+use crate::communication::state::shadow::PAGE_BYTES;
+use superstep_trace::{AccessGroup, Op, SiteId, WARP_LANES};
 
-const SLOTS: usize = 1 << 10;
+const WARPS: usize = 1 << 10;
+const SLOT_BITS: u32 = 12;
 
-/// The latest load of a warp.
-#[derive(Clone, Default)]
-struct Slot {
-    /// The numbers of its records.
-    records: Range<usize>,
-    /// Number of repetitions that have no records yet.
-    times: u32,
-    /// The load, once it has been repeated.
-    group: Option<Box<AccessGroup>>,
+/// Addresses of a group: lane *l* accesses `first + l * step`, and no access crosses a page boundary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Line {
+    first: u64,
+    step: u64,
+    width: u32,
 }
 
-/// The latest loads of warps since their latest stores, all in the current block.
-pub(crate) struct Repeats(Vec<Slot>);
+impl Line {
+    #[inline]
+    fn of(group: &AccessGroup) -> Option<Self> {
+        let (width, addresses) = (u64::from(group.width_bytes), group.active_addresses());
+        let all = addresses.iter().fold(0, |all, address| all | address);
+        if !width.is_power_of_two() || all & (width - 1) != 0 || width > PAGE_BYTES as u64 {
+            return None;
+        }
+        let rest = group.mask & group.mask.wrapping_sub(1);
+        let lane = group.mask.trailing_zeros();
+        let step = match addresses {
+            [] => return None,
+            [_] => width,
+            [first, second, ..] => {
+                let lanes = i64::from(rest.trailing_zeros() - lane);
+                let distance = second.wrapping_sub(*first);
+                match distance == width * lanes as u64 {
+                    true => width,
+                    false => (distance as i64 / lanes) as u64,
+                }
+            }
+        };
+        let line = Self {
+            first: addresses[0].wrapping_sub(step.wrapping_mul(u64::from(lane))),
+            step,
+            width: group.width_bytes,
+        };
+        let differences = match group.mask {
+            u32::MAX => (0..).zip(addresses).fold(0, |all, (lane, address)| {
+                all | (line.address(lane) ^ address)
+            }),
+            mask => lanes(mask).zip(addresses).fold(0, |all, (lane, address)| {
+                all | (line.address(lane) ^ address)
+            }),
+        };
+        (differences == 0).then_some(line)
+    }
+
+    #[inline]
+    fn address(&self, lane: u32) -> u64 {
+        (self.first).wrapping_add(self.step.wrapping_mul(u64::from(lane)))
+    }
+}
+
+fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = (mask != 0).then(|| mask.trailing_zeros())?;
+        mask &= mask - 1;
+        Some(lane)
+    })
+}
+
+/// Epochs in which a warp of one CTA has not stored to other bytes than before. No two warps have the same.
+#[derive(Clone, Copy, Default)]
+struct Warp {
+    cta: u32,
+    warp: u32,
+    epoch: u64,
+    /// First epoch after the latest grid barrier.
+    phase: u64,
+}
+
+/// The latest accesses of one warp at one site.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    group: Key,
+    line: Line,
+    epoch: u64,
+    /// Lanes whose accesses have records; for stores, also earlier ones in the same phase.
+    recorded: u32,
+    stored: u32,
+    /// Number of records in the block before those of the latest group.
+    position: usize,
+    /// Number of groups that were counted in `times`.
+    groups: u16,
+    /// Number of repetitions by lane that have no records yet.
+    times: [u16; WARP_LANES],
+    op: Option<Op>,
+}
+
+/// Site, CTA and warp.
+type Key = (u32, u32, u32);
+
+/// The latest accesses of warps, all with records in the current block.
+pub(crate) struct Repeats {
+    warps: Vec<Warp>,
+    slots: Vec<Slot>,
+    last_epoch: u64,
+    /// First epoch in the current block.
+    block: u64,
+    /// Slots with repetitions that have no records yet.
+    counted: Vec<usize>,
+    /// Records of repetitions, with their positions in the block.
+    records: Vec<(usize, Record)>,
+}
 
 impl Repeats {
     pub(crate) fn new() -> Self {
-        Self(vec![Slot::default(); SLOTS])
-    }
-
-    fn slot(&mut self, cta: u32, warp: u32) -> &mut Slot {
-        let number = cta.wrapping_mul(37).wrapping_add(warp);
-        &mut self.0[number as usize % SLOTS]
-    }
-
-    /// Counts a load that is known to be repeated; returns false for other loads.
-    #[inline]
-    pub(crate) fn count(&mut self, load: &AccessGroup) -> bool {
-        let slot = self.slot(load.cta, load.warp);
-        let is_known = slot.group.as_deref() == Some(load) && slot.times < u32::MAX;
-        slot.times += u32::from(is_known);
-        is_known
-    }
-
-    /// Removes the records of a load, those from number `first` on, if the warp has just made the same load.
-    #[inline]
-    pub(crate) fn add(&mut self, load: &AccessGroup, first: usize, records: &mut Vec<Record>) {
-        let slot = self.slot(load.cta, load.warp);
-        let (before, new) = records.split_at(first);
-        if slot.times < u32::MAX
-            && before[slot.records.clone()] == *new
-            && new.iter().all(Record::is_whole)
-        {
-            slot.times += 1;
-            slot.group = Some(Box::new(*load));
-            return records.truncate(first);
+        Self {
+            warps: vec![Warp::default(); WARPS],
+            slots: vec![Slot::default(); 1 << SLOT_BITS],
+            last_epoch: 0,
+            block: 1,
+            counted: Vec::new(),
+            records: Vec::new(),
         }
-        let next = Slot {
-            records: first..records.len(),
-            ..Slot::default()
-        };
-        std::mem::replace(slot, next).end(records);
     }
 
-    /// Adds the repetitions of a warp before it stores or passes a grid barrier.
+    fn new_epoch(&mut self) -> u64 {
+        self.last_epoch += 1;
+        self.last_epoch
+    }
+
+    /// Returns the index of a warp's state.
     #[inline]
-    pub(crate) fn end_warp(&mut self, group: &AccessGroup, records: &mut Vec<Record>) {
-        std::mem::take(self.slot(group.cta, group.warp)).end(records);
+    fn warp(&mut self, group: &AccessGroup) -> usize {
+        let index = group.cta.wrapping_mul(37).wrapping_add(group.warp) as usize % WARPS;
+        let warp = &self.warps[index];
+        if (warp.cta, warp.warp) != (group.cta, group.warp) || warp.phase < self.block {
+            let epoch = self.new_epoch();
+            self.warps[index] = Warp {
+                cta: group.cta,
+                warp: group.warp,
+                epoch,
+                phase: epoch,
+            };
+        }
+        index
     }
 
-    /// Adds the repetitions of all warps, so that the block can end.
-    pub(crate) fn end(&mut self, records: &mut Vec<Record>) {
-        let slots = self.0.iter_mut();
-        slots.for_each(|slot| std::mem::take(slot).end(records));
+    /// Counts the lanes of `group` that repeat an access, and appends records of the other lanes.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        group: &AccessGroup,
+        op: Op,
+        context: (&Phases, &WideAccesses),
+        out: &mut Vec<Record>,
+    ) {
+        let warp = self.warp(group);
+        let Some(line) = Line::of(group) else {
+            if op.writes() {
+                self.warps[warp].epoch = self.new_epoch();
+            }
+            return append(group, op, context, out);
+        };
+        let Warp { epoch, phase, .. } = self.warps[warp];
+        let key = (group.site.0, group.cta, group.warp);
+        let index = slot_of(key);
+        let slot = &self.slots[index];
+        let is_same = (slot.group, slot.line) == (key, line) && slot.epoch >= phase;
+        if !is_same || op.reads() && slot.epoch != epoch {
+            self.end_slot(index, context);
+            let slot = &mut self.slots[index];
+            *slot = Slot {
+                group: key,
+                line,
+                epoch,
+                recorded: 0,
+                stored: if is_same { slot.stored } else { 0 },
+                op: Some(op),
+                ..*slot
+            };
+        }
+        let slot = &mut self.slots[index];
+        let (repeated, new) = (group.mask & slot.recorded, group.mask & !slot.recorded);
+        if repeated != 0 {
+            if slot.groups == 0 {
+                self.counted.push(index);
+            }
+            slot.groups += 1;
+            for (lane, times) in slot.times.iter_mut().enumerate() {
+                *times += (repeated >> lane & 1) as u16;
+            }
+            if slot.groups == u16::MAX {
+                self.end_slot(index, context);
+            }
+        }
+        if new == 0 {
+            return;
+        }
+        let slot = &mut self.slots[index];
+        (slot.recorded, slot.position) = (slot.recorded | new, out.len());
+        if op.writes() && new & !slot.stored != 0 {
+            slot.stored |= new;
+            self.warps[warp].epoch = self.new_epoch();
+        }
+        match new == group.mask {
+            true => append(group, op, context, out),
+            false => append(&part(key, line, new), op, context, out),
+        }
+    }
+
+    /// Ends a warp's phase, before `phases` counts the grid barrier.
+    pub(crate) fn end_phase(&mut self, barrier: &AccessGroup, context: (&Phases, &WideAccesses)) {
+        self.end_slots(context);
+        let warp = self.warp(barrier);
+        let epoch = self.new_epoch();
+        (self.warps[warp].epoch, self.warps[warp].phase) = (epoch, epoch);
+    }
+
+    /// Adds the records of all repetitions to those of the block, so that it can end.
+    pub(crate) fn end(
+        &mut self,
+        context: (&Phases, &WideAccesses),
+        shards: &mut ShardCounts,
+        block: &mut Vec<Record>,
+    ) {
+        self.end_slots(context);
+        self.block = self.new_epoch();
+        if self.records.is_empty() {
+            return;
+        }
+        *shards = ShardCounts::new();
+        self.records.sort_by_key(|(position, _)| *position);
+        let mut all = Vec::with_capacity(block.len() + self.records.len());
+        let mut start = 0;
+        for (position, record) in self.records.drain(..) {
+            all.extend_from_slice(&block[start..position]);
+            all.push(record);
+            start = position;
+        }
+        all.extend_from_slice(&block[start..]);
+        *block = all;
+    }
+
+    fn end_slots(&mut self, context: (&Phases, &WideAccesses)) {
+        for index in std::mem::take(&mut self.counted) {
+            self.end_slot(index, context);
+        }
+    }
+
+    /// Makes records of a slot's repetitions: for each bit of the lanes' numbers, those of the lanes in which it is set.
+    fn end_slot(&mut self, index: usize, context: (&Phases, &WideAccesses)) {
+        let slot = &mut self.slots[index];
+        let Some(op) = slot.op.filter(|_| slot.groups > 0) else {
+            return;
+        };
+        let bits = u16::BITS - slot.groups.leading_zeros();
+        let mut records = Vec::new();
+        for bit in 0..bits {
+            let is_set = |(lane, times): (usize, &u16)| u32::from(times >> bit & 1) << lane;
+            let mask = slot.times.iter().enumerate().map(is_set).sum();
+            if mask != 0 {
+                append(
+                    &part(slot.group, slot.line, mask),
+                    op,
+                    context,
+                    &mut records,
+                );
+                let repeated = records.drain(..).map(|record| record.repeated(bit));
+                self.records
+                    .extend(repeated.map(|record| (slot.position, record)));
+            }
+        }
+        (slot.groups, slot.times) = (0, [0; WARP_LANES]);
     }
 }
 
-impl Slot {
-    #[inline]
-    fn end(self, records: &mut Vec<Record>) {
-        let mut times = self.times;
-        while times != 0 {
-            let power = times.trailing_zeros();
-            times &= times - 1;
-            for number in self.records.clone() {
-                records.push(records[number].repeated(power));
-            }
-        }
+#[inline]
+fn slot_of((site, cta, warp): Key) -> usize {
+    let key = u64::from(cta) << 32 ^ u64::from(site) << 8 ^ u64::from(warp);
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOT_BITS)) as usize
+}
+
+/// Returns the accesses of the lanes in `mask`.
+fn part((site, cta, warp): Key, line: Line, mask: u32) -> AccessGroup {
+    let mut group = AccessGroup {
+        site: SiteId(site),
+        cta,
+        warp,
+        mask,
+        width_bytes: line.width,
+        ..AccessGroup::EMPTY
+    };
+    for (lane, address) in lanes(mask).zip(&mut group.addresses) {
+        *address = line.address(lane);
+    }
+    group
+}
+
+fn append(
+    group: &AccessGroup,
+    op: Op,
+    (phases, wide): (&Phases, &WideAccesses),
+    out: &mut Vec<Record>,
+) {
+    let first = out.len();
+    cut(group, op, wide, out);
+    if !phases.is_empty() {
+        (out[first..].iter_mut()).for_each(|record| phases.advance(record));
     }
 }

@@ -173,6 +173,22 @@ fn any_marks() -> impl Strategy<Value = Vec<(Op, AccessGroup)>> {
     })
 }
 
+/// Returns the accesses of the lanes in `mask`.
+fn lanes_in(group: &AccessGroup, mask: u32) -> AccessGroup {
+    let lanes = group
+        .threads()
+        .map(|(thread, address)| (thread % 32, address));
+    let kept = lanes.filter(|(lane, _)| mask >> lane & 1 == 1);
+    let mut part = AccessGroup {
+        mask: group.mask & mask,
+        ..*group
+    };
+    for (slot, (_, address)) in part.addresses.iter_mut().zip(kept) {
+        *slot = address;
+    }
+    part
+}
+
 /// Generates groups that warps may make several times in a row, on their own or among others.
 pub(crate) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
     let repeated = (
@@ -180,8 +196,19 @@ pub(crate) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
         prop_oneof![3 => Just(1), 1 => 2usize..8],
     );
     let repeated = repeated.prop_map(|(group, times)| vec![group; times]);
-    let groups = (prop::collection::vec(repeated, 0..9), 1usize..3);
-    any_groups_in_steps(groups.prop_map(|(groups, times)| groups.concat().repeat(times)))
+    let groups = prop::collection::vec(repeated, 0..9);
+    // The lanes that take part differ from one repetition to the next.
+    let masks = prop::collection::vec(prop_oneof![Just(u32::MAX), any::<u32>()], 1..5);
+    any_groups_in_steps((groups, masks).prop_map(|(groups, masks)| {
+        let groups = groups.concat();
+        let parts = masks.iter().flat_map(|mask| {
+            let parts = groups
+                .iter()
+                .map(|(op, group)| (*op, lanes_in(group, *mask)));
+            parts.filter(|(_, group)| group.mask != 0)
+        });
+        parts.collect()
+    }))
 }
 
 fn any_steps_with_grid_barriers(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
