@@ -1,5 +1,5 @@
-/* Included before every CUDA source: declarations that nvcc provides by default and Clang does not. None of these generates code unless
-   a program uses it. */
+/* Included before every CUDA source: declarations that nvcc provides by default and Clang does not. These generate no code unless
+   a program uses them. */
 #ifndef SUPERSTEP_OLD_CUDA_H
 #define SUPERSTEP_OLD_CUDA_H
 

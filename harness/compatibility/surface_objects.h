@@ -1,5 +1,5 @@
-/* Surface objects as descriptions of plain memory, in the same table as texture objects, so that every element that a kernel reads or
- * writes is a global memory access. Included after texture_objects.h. */
+/* Surface objects as descriptions of plain memory, in the same table as texture objects, so that kernels read and write elements in
+ * global memory. Included after texture_objects.h. */
 #ifndef SUPERSTEP_SURFACE_OBJECTS_H
 #define SUPERSTEP_SURFACE_OBJECTS_H
 

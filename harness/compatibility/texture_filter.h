@@ -1,5 +1,5 @@
-/* The linear filter of textures, bit for bit as texture hardware computes it. NVIDIA documents only that weights have 8 bits; the rest
-   models the results of millions of reads on an H200, of which suites/features/texture_filter checks a sample. Uses only integer
+/* Linear texture filtering, bit for bit as the hardware computes it. NVIDIA documents only that weights have 8 bits; the rest
+   models the results of millions of reads on an H200; suites/features/texture_filter checks a sample. Uses only integer
    arithmetic, which does not depend on compiler flags. */
 #ifndef SUPERSTEP_TEXTURE_FILTER_H
 #define SUPERSTEP_TEXTURE_FILTER_H
@@ -56,7 +56,7 @@ __device__ inline float superstep_ratio(int number, int largest) {
     const float ratio = __fdiv_rn((float)number, (float)largest);
     return ratio < -1 ? -1 : ratio;
 }
-/* Converts a 16-bit float to a 32-bit float. The conversion is exact. */
+/* Converts a 16-bit float to a 32-bit float, exactly. */
 __device__ inline unsigned int superstep_half_as_float(unsigned int half) {
     const unsigned int sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
     if (exponent == 0) return sign | __float_as_uint((float)fraction / (1 << 24));

@@ -1,4 +1,4 @@
-/* Texture objects as descriptions of plain memory, so that every texel that a kernel reads is a load from global memory, traced like any
+/* Texture objects as descriptions of plain memory, so that each texel read is a load from global memory, traced like any
    other. Included before the CUDA sources of programs that use them. A handle is an index, from 1, into a table in constant memory; each
    translation unit has a copy of the table, and creating an object writes it to all copies. */
 #ifndef SUPERSTEP_TEXTURE_OBJECTS_H

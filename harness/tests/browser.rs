@@ -13,7 +13,7 @@ use superstep_analysis::run_summary::{
 };
 use superstep_report::page;
 
-/// Returns a page that opens the report in a frame of this width and records what `script` makes of it as `page`.
+/// Returns a page that opens the report in a frame of this width and records what `script` returns for its document.
 fn framed(report: &Path, width: u32, script: &str) -> String {
     format!(
         r##"<!DOCTYPE html><html style="color-scheme: light dark"><body><iframe id="page" width="{width}" height="2000" src="file://{}"></iframe><pre id="result">nothing</pre>
@@ -56,7 +56,7 @@ fn checker(report: &Path) -> String {
     framed(report, 1280, script)
 }
 
-/// Opens `page`, and returns the resulting document and the lines on the console.
+/// Opens `page`, and returns the resulting document and the console output.
 fn browse(browser: &str, folder: &Path, page: &Path) -> (String, Vec<String>) {
     browse_with(browser, folder, page, &[])
 }

@@ -1,4 +1,4 @@
-//! Damaged captures: whatever the damage, each command that reads one exits in time with a documented code.
+//! Damaged captures: whatever the damage, each command that reads one exits within a time limit, with a documented code.
 //!
 //! `SUPERSTEP_DAMAGED_CAPTURES` sets their number (200 by default), and `SUPERSTEP_DAMAGE_SEED` sets the seed.
 
@@ -24,7 +24,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// Limit on a command's address space.
 const MEMORY_LIMIT_KIB: u64 = 2 << 20;
 
-/// Exit codes: correct, fails to verify, damaged, incomplete.
+/// Exit codes: success, verification failure, damaged, incomplete.
 const ALLOWED: [i32; 4] = [0, 7, 8, 9];
 
 /// Random numbers (SplitMix64).

@@ -1,4 +1,4 @@
-/* Replaces the CUDA samples' header of this name for programs that do not ship it: checks CUDA calls for errors. */
+/* Replaces the CUDA samples' header of the same name for programs that do not ship it: checks CUDA calls for errors. */
 #ifndef SUPERSTEP_HELPER_CUDA_H
 #define SUPERSTEP_HELPER_CUDA_H
 

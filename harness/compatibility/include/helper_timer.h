@@ -1,4 +1,4 @@
-/* Replaces the CUDA samples' header of this name for programs that do not ship it: a stopwatch in milliseconds. */
+/* Replaces the CUDA samples' header of the same name for programs that do not ship it: a stopwatch in milliseconds. */
 #ifndef SUPERSTEP_HELPER_TIMER_H
 #define SUPERSTEP_HELPER_TIMER_H
 

@@ -81,7 +81,7 @@ pub struct BuildArgs {
     /// [default: sm_90, and this machine's GPU if it is newer; only this machine's GPU if it is older].
     #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = value::gpu_arch)]
     pub gpu_arch: Vec<u32>,
-    /// Refuse a program that has an access whose address space cannot be proven.
+    /// Reject programs with accesses whose address space cannot be proven.
     #[arg(long)]
     pub strict: bool,
     /// Accept inline PTX whose accesses cannot be determined from its text. It is not traced; the results report how
@@ -121,7 +121,7 @@ pub struct ExecuteArgs {
     /// Print the results as one JSON document instead of text.
     #[arg(long, conflicts_with = "message_format")]
     pub json: bool,
-    /// Format of the messages while programs run.
+    /// Format of messages printed while programs run.
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
     #[command(flatten)]

@@ -17,7 +17,7 @@ pub struct ChosenPrograms {
     pub choice: ProgramChoice,
 }
 
-/// Arguments of commands that take a program or a suite, with options for building and running.
+/// Arguments for commands that take a program or a suite, with options for building and running.
 #[derive(Debug, clap::Args)]
 pub struct ProgramArgs {
     /// CUDA file, executable of a project, manifest of a benchmark, or suite.
@@ -41,7 +41,7 @@ impl ProgramArgs {
         session(bundle, &self.build, &self.fetch, &self.execute, in_situ)
     }
 
-    /// Returns the chosen programs, in their suite or in one that the command line describes.
+    /// Returns the chosen programs, either in their own suite or in one created from the command line.
     pub fn chosen(&self, session: &Session) -> Result<ChosenPrograms, Failure> {
         let program = self.program.as_deref().unwrap_or(Path::new(""));
         let name = program.to_string_lossy();
@@ -59,7 +59,7 @@ impl ProgramArgs {
     }
 }
 
-/// Returns the given program or, without one, that of a command after `--` that starts executables.
+/// Returns the given program or, if there is none, the program that the command after `--` starts.
 pub fn one_program(
     program: Option<&Path>,
     source: &SourceArgs,

@@ -26,7 +26,7 @@ pub struct RecordArgs {
     /// Record this share of the CTAs, chosen at random, and estimate the totals.
     #[arg(long, value_name = "SHARE")]
     sample_ctas: Option<String>,
-    /// Seed of the sample [default: 1].
+    /// Seed for the sample [default: 1].
     #[arg(long, value_name = "N")]
     sample_seed: Option<u64>,
 }

@@ -42,7 +42,7 @@ pub struct ReportedRunArgs {
         help_heading = "In situ"
     )]
     shadow_memory: Option<ByteSize>,
-    /// Fail with exit code 12 on warnings, or on those from these checks.
+    /// Fail with exit code 12 on any warning, or only on warnings from CHECKS.
     ///
     /// The checks, separated by commas: counts-equal, in-situ-equal, initialised-reads, inside-allocations,
     /// kernel-launches, nvcc-build, output-equal, shared-memory.

@@ -37,7 +37,7 @@ pub struct SourceArgs {
     /// Folder to search for headers.
     #[arg(long, short = 'I', value_name = "DIR")]
     include: Vec<PathBuf>,
-    /// Macro for every compilation.
+    /// Macro to define in every compilation.
     #[arg(long, short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<String>,
     /// Folder to search for libraries.
@@ -46,9 +46,9 @@ pub struct SourceArgs {
     /// Host library to link with.
     #[arg(long, short = 'l', value_name = "NAME")]
     library: Vec<String>,
-    /// Compiler flag; -O3, -g, -std=c++20 and -arch=sm_90 work as in nvcc.
+    /// Compiler flag; -O3, -g, -std=c++20 and -arch=sm_90 work as with nvcc.
     ///
-    /// For example `--flag=-funroll-loops`. Like nvcc's, -O and -g are for host code; device code is always optimised
+    /// For example `--flag=-funroll-loops`. As with nvcc, -O and -g are for host code; device code is always optimised
     /// and has line numbers.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     flag: Vec<String>,
@@ -108,7 +108,7 @@ impl SourceArgs {
         }
     }
 
-    /// Returns whether any option was given for which a manifest has a key.
+    /// Returns whether any option was given that corresponds to a manifest key.
     pub fn has_any(&self) -> bool {
         let lists = [&self.more, &self.with, &self.input];
         lists.iter().any(|list| !list.is_empty())
@@ -135,7 +135,7 @@ impl SourceArgs {
     pub fn hint(&self, kind: FailureKind) -> Option<&'static str> {
         match kind {
             FailureKind::Run if self.input.is_empty() => Some(
-                "each run starts in a new folder: name the files that the program reads with --input, put its arguments after `--`, and give the exit code of a successful run with --exit-code",
+                "each run starts in a new folder: use --input to name the files that the program reads, put its arguments after `--`, and give the exit code of a successful run with --exit-code",
             ),
             FailureKind::Verification => Some(
                 "--volatile-lines excludes output lines that differ from run to run; --nondeterministic is for programs whose accesses differ",
@@ -227,7 +227,7 @@ impl SourceArgs {
         })
     }
 
-    /// Returns the suite for a command that starts executables: those among its arguments, and those given by `--with`.
+    /// Returns a suite for a command that starts executables: its executable arguments and those given by `--with`.
     pub fn suite_of_command(&self) -> Result<Suite, Failure> {
         let mut words = self.args.clone();
         let mut with = self.with.clone();
@@ -335,8 +335,8 @@ fn name_of(file: &Path) -> String {
     }
 }
 
-/// Returns a translation unit, relative to `folder` if it is inside that. The `first` one is compiled as CUDA even if
-/// it is a C or C++ file.
+/// Returns a translation unit, with its path relative to `folder` if it is inside. The `first` unit is compiled as CUDA
+/// even if it is a C or C++ file.
 fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
     let language = match file.extension().and_then(OsStr::to_str) {
         Some("cu") => Language::Cuda,
@@ -362,7 +362,7 @@ pub fn is_elf(file: &Path) -> bool {
     read.is_ok() && start == *b"\x7fELF"
 }
 
-/// Writes the manifests and inputs of a suite into `folder`, for a machine without a compiler. Returns the suite in
+/// Writes a suite's manifests and inputs into `folder`, for a machine without a compiler. Returns the suite in
 /// `folder`.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
     // YAML is a superset of JSON.

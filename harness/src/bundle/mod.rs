@@ -49,7 +49,7 @@ pub struct BundleInfo {
 
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// File in a program's folder with the recipe for building it with nvcc.
+/// File in a program's folder: the recipe for building it with nvcc.
 const RECIPE: &str = "nvcc.json";
 /// Folder of a program's source files.
 const SOURCES: &str = "sources";

@@ -59,7 +59,7 @@ pub struct Parts<'a> {
     pub sizes: Vec<String>,
 }
 
-/// Writes a bundle into `folder`, which must be empty, absent, or an older bundle. Returns the bundle's size in bytes,
+/// Writes a bundle into `folder`, which must be absent, empty, or an older bundle. Returns the bundle's size in bytes,
 /// and messages about missing files.
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Failure> {
     clear(folder)?;
@@ -97,7 +97,7 @@ fn executables(folder: &Path, parts: &Parts<'_>, item: &BundledProgram<'_>) -> R
     Ok(())
 }
 
-/// Copies a program's source files, for the names of its arrays and the report.
+/// Copies a program's source files, for array names and the report.
 fn sources(folder: &Path, item: &BundledProgram<'_>) -> Result<(), Failure> {
     let units = item.program.units.iter();
     let built: Vec<PathBuf> = (units.filter(|unit| unit.language == Language::Built))
@@ -205,7 +205,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     Ok(missing.into_iter().collect())
 }
 
-/// Copies Superstep itself and the runtime libraries, stripped where `strip` is available.
+/// Copies Superstep itself and the runtime libraries, stripped if `strip` is available.
 fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let llvm = &parts.session.builder()?.toolchain.llvm;
     let strip = llvm.prefix.join("bin/llvm-strip");
@@ -270,7 +270,7 @@ fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     write_json(&folder.join("bundle.json"), &info)
 }
 
-/// Empties an older bundle; refuses any other folder that is not empty.
+/// Clears an older bundle; fails for any other folder that is not empty.
 fn clear(folder: &Path) -> Result<(), Failure> {
     let prepare = |result: std::io::Result<()>| result.map_err(Failure::io("prepare", &folder));
     prepare(fs::create_dir_all(folder))?;

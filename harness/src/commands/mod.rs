@@ -77,13 +77,13 @@ enum Command {
     Export(export::Args),
     /// Creates a capture from files in another format.
     Import(import::Args),
-    /// Redraws the figures and the page of a run from its tables.
+    /// Redraws a run's figures and page from its tables.
     Report(report::Args),
     /// Compares counts, digests, volumes and times of two runs.
     Compare(compare::Args),
     /// Plots changes over many runs: slowdown, capture bytes, analysis speed.
     Trends(trends::Args),
-    /// Builds a suite into a folder that runs on a machine without a compiler.
+    /// Builds a suite into a folder for machines without a compiler.
     Bundle(Box<bundle::Args>),
     /// Runs the programs of a bundle.
     RunBundle(run_bundle::Args),
@@ -91,9 +91,9 @@ enum Command {
     Verify(Box<verify::Args>),
     /// Installs the tools that compile programs.
     ///
-    /// Clang and LLVM are installed as packages if this user may do so, and CUDA's components in the user's cache.
+    /// Installs Clang and LLVM as packages if the user may do so, and CUDA's components in the user's cache.
     Setup,
-    /// Lists tools, libraries and devices, and how to fix what is missing.
+    /// Lists tools, libraries and devices, and how to install missing ones.
     Doctor(doctor::Args),
     /// Shows what the user's cache contains, and prunes it.
     Cache(cache::Args),
@@ -107,7 +107,7 @@ const MANY_OPTIONS: [&str; 6] = ["suite", "run", "probe", "inject", "bundle", "r
 const DAILY: &str = "backend bless define exclude fail_on_warning flag in_situ include injections input jobs json kernel list \
     only out repeat resume seed set size timeout";
 
-/// Titles and commands of the list in the help.
+/// Titles and commands in the help's list.
 const GROUPS: [(&str, &str); 4] = [
     (
         "Run programs",

@@ -8,7 +8,7 @@ mod ncu;
 pub use compare::{Comparison, compare};
 pub use ncu::read_csv;
 
-/// A class of memory instructions, and the metrics that count it.
+/// A class of memory instructions, and the metrics that count them.
 struct Class {
     name: &'static str,
     requests: &'static [&'static str],

@@ -100,7 +100,7 @@ fn as_text(table: &Table) -> String {
     lines.join("\n")
 }
 
-/// Formats a line of launches and times per program, with the geometric means below.
+/// Formats one line per program with its launches and times, followed by the geometric means.
 pub fn run_table(run: &ProbeRun) -> String {
     let header = [
         "program", "launches", "native", "kernels", "probed", "kernels", "total", "kernels",
@@ -135,8 +135,8 @@ fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
     (record.failure.is_none() && record.probed_launches == Some(0)).then(|| match record.launches {
         0 => format!("warning: {name} launches no kernel; nothing was measured"),
         launches => format!(
-            "warning: {name}: nothing was measured in its launches ({launches}): their kernels have none of the places that the \
-             probe names, or are left out by `kernels` in its YAML file or by this command's options for choosing launches"
+            "warning: {name}: nothing was measured in its launches ({launches}): their kernels contain none of the places that \
+             the probe names, or are excluded by `kernels` in its YAML file or by this command's options for choosing launches"
         ),
     })
 }
@@ -164,7 +164,7 @@ fn total(record: &ProbedBenchmark) -> Option<f64> {
     time_ratio(record.native_s, record.probed_s)
 }
 
-/// Returns the slowdown of the kernels. A GPU's clock also measures short times accurately.
+/// Returns the slowdown of the kernels. A GPU's clock measures even short times accurately.
 fn kernel(run: &ProbeRun, record: &ProbedBenchmark) -> Option<f64> {
     let (native, probed) = (record.native_kernel_ms / 1e3, record.probed_kernel_ms / 1e3);
     match run.backend == Backend::Cuda.to_string() && native > 0.0 {

@@ -56,8 +56,8 @@ fn partial(benchmark: &BenchmarkSummary, name: &str) -> Option<String> {
     let selection = benchmark.selection.as_ref();
     let selection = selection.filter(|_| benchmark.processes.is_empty())?;
     let mut lines = vec![format!(
-        "{name}{}; counts, bytes and communication cover only this part, without reads of bytes that other launches or CTAs \
-         stored",
+        "{name}{}; counts, bytes and communication cover only this part and exclude reads of bytes that other launches or \
+         CTAs stored",
         selection.in_words()
     )];
     lines.extend(estimates(selection));

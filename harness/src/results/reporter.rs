@@ -52,7 +52,7 @@ pub fn is_coloured(choice: ColorChoice) -> bool {
 pub struct Reporter {
     format: MessageFormat,
     bar: ProgressBar,
-    /// Whether a line of progress on standard error is shown and updated in place.
+    /// Whether a progress line on standard error is shown and updated in place.
     has_bar: bool,
     /// Whether a line for each step is written to standard error.
     is_log: bool,
@@ -98,7 +98,7 @@ impl Reporter {
         self.doing(what);
     }
 
-    /// Prints a line of progress unless `--quiet` is given.
+    /// Prints a progress line unless `--quiet` is given.
     pub fn note(&self, text: &str) {
         if self.has_bar || self.is_log {
             self.line(text);

@@ -91,7 +91,7 @@ pub(super) fn at_least(is_bound: bool) -> String {
 
 pub(super) const YELLOW: u8 = 3;
 
-/// Returns the color of a status, one of the terminal's 8.
+/// Returns the colour of a status, one of the terminal's 8 colours.
 pub(super) fn color_of(benchmark: &BenchmarkSummary) -> u8 {
     match benchmark.status {
         Status::Passed if benchmark.warnings().next().is_some() => YELLOW,
@@ -118,7 +118,7 @@ pub fn time_ratio(before: f64, after: f64) -> Option<f64> {
 }
 
 /// Formats the slowdown of the kernels, or of the whole program if the kernels' times are unknown or too short. A GPU's
-/// clock also measures short times accurately.
+/// clock measures even short times accurately.
 pub(super) fn slowdown(seconds: &Seconds, is_gpu: bool) -> Option<String> {
     let kernels = seconds.native_kernel.zip(seconds.traced_kernel);
     let kernel_ratio = kernels.and_then(|(native, traced)| match is_gpu && native > 0.0 {

@@ -19,7 +19,7 @@ use crate::suite::{AnalysisOptions, memory_limit};
 use crate::verify;
 use superstep_build::failure::{Failure, FailureKind, chain};
 
-/// Analyses a capture for the benchmark's record, and writes its tables into `folder`, which also receives temporary
+/// Analyses a capture for the benchmark's record, and writes its tables into `folder`, which also holds temporary
 /// files.
 pub(super) fn benchmark(
     capture: &Capture,

@@ -276,7 +276,7 @@ impl Attempt<'_> {
         run.check_end(self.case)
     }
 
-    /// Returns the properties that two runs must have in common, limited to those that this run shows.
+    /// Returns the properties that two runs must share, limited to those that this run can show.
     fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
         match self.record.in_situ {
             // The sums do not show which accesses threads made while they waited.
@@ -336,7 +336,7 @@ impl Attempt<'_> {
         for file in files {
             let run = self.suite.progress.folder.path();
             let copy = source_file(run, &self.record.name, file);
-            // The report works without a file that cannot be copied.
+            // The report also works without files that cannot be copied.
             let _ = copy.parent().map(fs::create_dir_all);
             let _ = fs::copy(folder.join(file), copy);
         }

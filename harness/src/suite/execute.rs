@@ -99,7 +99,7 @@ impl Case<'_> {
     }
 
     /// Runs `program` in `folder/<kind>/work`, which contains its inputs; its outputs are written next to that folder.
-    /// A program that fails is not an error here.
+    /// A failing program is not an error here.
     pub fn execute(
         &self,
         kind: Kind,
@@ -152,7 +152,7 @@ impl Case<'_> {
         write_json(&run_folder.join("outcome.json"), &record(&spec, &outcome))?;
         // Inputs can be large, and their hashes are recorded.
         for input in &inputs {
-            // A program may have removed its input itself.
+            // The program may have removed an input itself.
             let _ = fs::remove_file(work.join(&input.name));
         }
         let is_over = matches!(outcome.end, End::Exited(_));

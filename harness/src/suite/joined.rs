@@ -199,7 +199,7 @@ fn numbers(runs: &Runs) -> String {
     )
 }
 
-/// Returns whether the untraced processes launched each kernel as often, in total, as the traced processes.
+/// Returns whether the untraced and traced processes launched each kernel the same number of times in total.
 fn launches_agree(runs: &Runs) -> bool {
     let launches = |run: &Run| {
         let kernels = run.summary.as_ref().ok()?.kernels.iter();

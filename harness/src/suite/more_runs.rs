@@ -1,5 +1,5 @@
-//! Additional runs of a benchmark, to find out whether its results and times vary, or to compare a trace with an in-situ
-//! run.
+//! Additional runs of a benchmark, to find out whether its results and times vary, or to compare an in-situ run with a
+//! trace.
 
 use std::borrow::Cow;
 use std::fs;
@@ -37,7 +37,7 @@ impl Run {
 }
 
 impl Runs {
-    /// Returns how launch numbers can differ between the traced and the counting run.
+    /// Returns how launch numbers can differ between the traced and counting runs.
     pub(super) fn order(&self) -> Order {
         let runs = [&self.traced, &self.counted];
         match runs.iter().all(|run| run.processes.is_empty()) {
@@ -62,7 +62,7 @@ impl Times {
 }
 
 impl Attempt<'_> {
-    /// Repeats the untraced and the traced program, compares the captures with the `first` one, and deletes them. A run
+    /// Repeats the untraced and traced programs, compares the captures with the `first` one, and deletes them. A run
     /// that differs fails the check.
     pub(super) fn repeat(&mut self, runs: &Runs, first: &Golden) -> Result<(), Failure> {
         let (case, executables) = (self.case, self.executables);

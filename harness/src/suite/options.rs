@@ -175,8 +175,8 @@ pub struct Running {
     /// failed attempts.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub retry: u32,
-    /// Fail a benchmark whose result cannot be compared with a golden result: the file is missing, or was created from
-    /// different inputs or with a different LLVM.
+    /// Fail a benchmark whose result cannot be compared with a golden result: the golden file is missing, or was
+    /// created from different inputs or with a different LLVM version.
     #[arg(long)]
     pub require_golden: bool,
     /// Also write the results as JUnit XML.
@@ -191,7 +191,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Selects names that match a pattern in `only` (all if it is empty) and none in `exclude`. Each text is a
+    /// Selects names that match a pattern in `only` (all if it is empty) and none in `exclude`. Each string is a
     /// comma-separated list of patterns; `@NAME` selects the members of a group.
     pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
         Ok(Self {
@@ -225,9 +225,9 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
     }
 }
 
-/// Returns the backend and the architectures to build for. The defaults are CUDA if there is a GPU and the CPU
-/// otherwise, and sm_90 with the GPU's architecture. Device IR is compiled for the lowest architecture, so that a newer
-/// GPU runs the same code as the CPU backend.
+/// Returns the backend and the architectures to build for. The default backend is CUDA if there is a GPU, otherwise the
+/// CPU; the default architectures are sm_90 and the GPU's. Device IR is compiled for the lowest architecture, so that a
+/// newer GPU runs the same code as the CPU backend.
 pub fn choose_target(backend: Option<Backend>, archs: &[u32]) -> (Backend, Vec<u32>) {
     let found = match backend {
         Some(Backend::Cpu) => None,

@@ -103,7 +103,7 @@ pub fn collect(
             early,
         });
     }
-    // The program may have launched nothing. Without a summary, it used no CUDA or ended early.
+    // The program may have launched nothing. Without a summary, it did not use CUDA or ended early.
     let is_idle = active.is_empty();
     let single = match active.pop() {
         Some(single) => ProcessFiles {
@@ -169,7 +169,7 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     }
     let fault = summary.faults.first().cloned();
     let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
-    // A capture without an end fails to verify.
+    // A capture without an end fails verification.
     let can_end = !capture.damaged && launches.all(|record| record.end.is_some());
     Some(can_end && end_capture(folder, &outcome).is_ok())
 }
@@ -254,7 +254,7 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
     })
 }
 
-/// Sums up the summaries of at least one process.
+/// Adds up the summaries of at least one process.
 fn total(processes: &[ProcessRun]) -> Result<Summary, String> {
     let mut sum = processes[0].summary.clone()?;
     let named = |process: Process, texts: &[String]| -> Vec<String> {

@@ -21,7 +21,7 @@ pub enum Order {
     Fixed,
     #[error("{0} host threads launch kernels, in a different order in each run")]
     Threads(u32),
-    #[error("processes share the launches differently in each run")]
+    #[error("processes divide the launches differently in each run")]
     Processes,
 }
 
@@ -88,9 +88,9 @@ impl CountVariation {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, except for what varies. `same` is what both
-    /// runs must have in common: with [`Reproducibility::CountsEachLaunch`], launches that only one run has are left
-    /// out; with [`Reproducibility::Launches`], all counts.
+    /// Compares every launch of `scan` with the counting run's `counts`, ignoring the known variation. `same`
+    /// determines what is compared: [`Reproducibility::CountsEachLaunch`] excludes launches that only one run has, and
+    /// [`Reproducibility::Launches`] excludes all counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
@@ -154,7 +154,7 @@ impl CountVariation {
     }
 }
 
-/// Number of executions of each site or, in situ, of each kind of access; none is 0.
+/// Number of executions of each site or, in situ, of each kind of access; entries are never 0.
 type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
@@ -260,7 +260,7 @@ impl Comparison<'_> {
         Ok(compared)
     }
 
-    /// Like [`Self::in_order`], with the launches of a kernel in any order.
+    /// Like [`Self::in_order`], but with the launches of a kernel in any order.
     fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
         self.same_number(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();

@@ -125,7 +125,7 @@ fn only_operations_that_wait_are_left_out() {
     assert_eq!(loads(super::steady_totals(&scan)), 32);
     assert_eq!(scan.digest.words, other.digest.words);
 
-    // In situ, loads of the kernel are not compared; its stores are.
+    // In situ, the kernel's loads are not compared, but its stores are.
     let mut capture = CaptureBuilder::new(&folder.path().join("sums"), &module);
     let begun = capture.begin(launch.clone());
     let mut sums = LaunchSums::new(begun.stream, begun.launch);

@@ -1,5 +1,5 @@
-//! Comparison with known results: those that a manifest expects, and golden results, which are accepted results in
-//! `golden/<suite>/<benchmark>.<size>.json`, replaced with `--bless`.
+//! Comparison with known results: counts that a manifest expects, and golden results. These are accepted results in
+//! `golden/<suite>/<benchmark>.<size>.json`; `--bless` replaces them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct Golden {
     pub digest: Option<String>,
     pub launches: u64,
     pub ctas: u64,
-    /// Counts of accesses are 0 if they vary.
+    /// Access counts are 0 if they vary.
     pub kernels: Vec<KernelSummary>,
     /// Digest over the first N launches, by N, to find the first launch that differs.
     pub running_digests: BTreeMap<u64, String>,
@@ -156,7 +156,7 @@ impl Golden {
         (!differences.is_empty()).then(|| differences.join("; "))
     }
 
-    /// Returns a range of launches that contains the first launch that differs, in the order of the host's calls.
+    /// Returns a range of launches that contains the first difference, in the order of the host's calls.
     fn first_difference(&self, current: &Golden) -> Range<u64> {
         let mut equal = 0;
         for (&launches, digest) in &self.running_digests {
@@ -204,7 +204,7 @@ pub fn compare_with_golden(golden: Option<&Golden>, current: &Golden, scan: &Cap
     let difference = golden.difference(current, scan);
     let other_build = |difference: &str| {
         format!(
-            "the golden result is from a build by LLVM {} for sm_{}, this one from a build by LLVM {} for sm_{}: \
+            "the golden result is from a build with LLVM {} for sm_{}, this one from a build with LLVM {} for sm_{}: \
              {difference}; accept this one with --bless",
             golden.llvm, golden.gpu_arch, current.llvm, current.gpu_arch
         )

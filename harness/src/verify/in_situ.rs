@@ -73,7 +73,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
             || u64::from(part.receiver_cta) >= record.launch.ctas()
     })?;
     Some(format!(
-        "CTA {} received from CTA {} of launch {}, but one of these CTAs is outside its grid",
+        "CTA {} received bytes from CTA {} of launch {}, but one of these CTAs is outside its grid",
         stray.receiver_cta, stray.source_cta, stray.source_launch
     ))
 }
@@ -166,7 +166,7 @@ pub fn in_situ_between(
     }
     let (mut outside, mut all, mut worst) = (0, 0, (0.0, String::new()));
     for (kernel, (ours, traced)) in &kernels {
-        // Reads of a word at two widths can count as one read or as more.
+        // Reads of a word at two widths can count as one read or several.
         let compared = (EXACT.iter().chain(&QUANTITIES)).filter(|it| it.0 != RECEIVED_COUNT);
         for (name, column) in compared {
             let (Bounds { least, most }, traced) = (ours.of(column), traced.each_ref().map(column));

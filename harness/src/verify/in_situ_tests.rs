@@ -1,4 +1,4 @@
-//! Tests of the checks of in-situ runs, each of which must be able to fail.
+//! Tests of the checks of in-situ runs: each check must be able to fail.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Verification: every run is checked in multiple independent ways, and each check is an entry of `run.json`.
+//! Verification: every run is checked in multiple independent ways, and each check is an entry in `run.json`.
 //! `docs/results.md` describes the checks.
 
 mod counts;

@@ -73,7 +73,7 @@ impl OutputVariation {
         compare("output-equal", native, other, checks, self)
     }
 
-    /// Compares the native build with nvcc's, except for what varies.
+    /// Compares the native build's output with that of nvcc's build, except for the parts that vary.
     pub fn reference_equal(&self, nvcc: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
         compare(REFERENCE, nvcc, native, checks, self)
     }

@@ -31,7 +31,7 @@ type Known<'a> = (Signature<'a>, Vec<u64>, u32);
 
 type Streams<'a> = BTreeMap<StreamId, Vec<Known<'a>>>;
 
-/// Returns the possible pairings of launches, the most likely first. Both runs must have the same number of launches.
+/// Returns the possible pairings of launches, most likely first. Both runs must have the same number of launches.
 pub fn pairings(added_up: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
     let number = added_up.counts.launches.len() as u32;
     let mut candidates = vec![(0..number).collect()];

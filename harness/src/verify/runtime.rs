@@ -1,4 +1,4 @@
-//! Checks the summaries of runtimes and the end marks of captures.
+//! Checks the runtime's summaries, and whether captures are complete.
 
 use superstep_analysis::run_summary::Check;
 use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome};

@@ -1,4 +1,4 @@
-//! Tests of the capture checks, each of which must be able to fail.
+//! Tests of the capture checks: each check must be able to fail.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Sums up scans for the counts in `run.json`.
+//! Computes the counts in `run.json` from scans.
 
 use std::collections::HashMap;
 
@@ -33,12 +33,12 @@ impl Totals {
     }
 }
 
-/// Sums up a scan. An atomic is neither a load nor a store.
+/// Returns the totals of a scan. An atomic is neither a load nor a store.
 pub fn totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, |_| true)
 }
 
-/// Sums up the sites that execute the same number of times in every run.
+/// Returns the totals of the sites that execute the same number of times in every run.
 pub fn steady_totals(scan: &CaptureScan) -> Totals {
     totals_of(scan, Site::is_steady)
 }

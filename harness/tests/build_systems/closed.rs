@@ -37,8 +37,8 @@ const OPENBLAS: &str = "void sscal_(int *n, float *a, float *x, int *step) { for
     float sdot_(int *n, float *x, int *xs, float *y, int *ys) {\n\
     float sum = 0;\nfor (int i = 0; i < *n; ++i) sum += x[i * *xs] * y[i * *ys];\nreturn sum;\n}\n";
 
-/// Writes the files that pip would install to `folder`: a header and libraries with a few functions, of a version that
-/// does not exist.
+/// Writes the files that pip would install into `folder`: a header and libraries with a few functions, of a version
+/// that does not exist.
 fn install(folder: &Path) {
     let info = folder.join("nvidia_cublas_cu12-12.0.dist-info");
     fs::create_dir_all(&info).unwrap();
@@ -63,7 +63,7 @@ fn library(folder: &Path, name: &str, source: &str) {
     assert!(status.unwrap().success(), "{name}");
 }
 
-/// Runs a command line of `superstep` with additional variables.
+/// Runs a `superstep` command line with additional environment variables.
 type Superstep<'a> = dyn Fn(&str, &[(&str, &Path)]) -> (i32, String, String) + 'a;
 
 fn openblas_replaces_cublas(folder: &Path, superstep: &Superstep<'_>) {

@@ -294,7 +294,7 @@ fn nvcc_answers_queries_and_warns_about_ignored_flags() {
     assert_eq!(read("own.d"), "numbers.o: \\\n  numbers.cu\n");
 }
 
-/// CMake's old module for CUDA quotes flags for the host compiler.
+/// CMake's old CUDA module quotes flags for the host compiler.
 #[test]
 #[ignore = "needs Clang, CUDA and CMake; `cargo xtask test` runs it"]
 fn cmake_find_package_cuda_builds_in_release() {

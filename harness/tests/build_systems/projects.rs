@@ -95,7 +95,7 @@ fn make_builds_the_project() {
     let (out, err) = build(folder.path(), &project, &["make"]);
     assert!(out.contains("up to date"), "{out}");
     assert!(
-        err.contains("called no nvcc") && err.contains("make NVCC=nvcc CUDA_HOME=/"),
+        err.contains("did not call nvcc") && err.contains("make NVCC=nvcc CUDA_HOME=/"),
         "{err}"
     );
     explain_and_inject(folder.path(), &project);
@@ -284,7 +284,6 @@ fn a_bundle_contains_shared_libraries_and_names_missing_ones() {
     run_elsewhere(&bundle, away.path(), "user");
 }
 
-/// Copies a project.
 fn copy_project(project: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(root().join("harness/tests/projects").join(project)).unwrap() {

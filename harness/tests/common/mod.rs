@@ -1,4 +1,4 @@
-//! Shared code of the integration tests: the real binary, small suites, synthetic captures.
+//! Code shared by the integration tests: the real binary, small suites, synthetic captures.
 #![allow(dead_code, reason = "each test file uses some of these items")]
 
 pub mod toys;
@@ -24,7 +24,7 @@ pub fn superstep(folder: &Path) -> Command {
     let steps = Path::new(env!("CARGO_TARGET_TMPDIR")).join("steps");
     let cache = folder.join("cache");
     fs::create_dir_all(&steps).unwrap();
-    // Both fail if an earlier command of the test has created them.
+    // Both fail if an earlier command in the test has already created them.
     let _ = fs::create_dir(&cache);
     let _ = std::os::unix::fs::symlink(steps, cache.join("build"));
     superstep_alone(folder)
@@ -117,8 +117,8 @@ pub fn table() -> ModuleTable {
     testing::module("toy.cu", sites, &[("_Z5twicePfi", "twice")])
 }
 
-/// Writes a capture of two launches of `twice` on two CTAs of 64 threads. Unless `finished`, it ends in the middle of
-/// the second launch, like the capture of a killed program.
+/// Writes a capture of two launches of `twice`, each with two CTAs of 64 threads. Unless `finished`, it ends in the
+/// middle of the second launch, like the capture of a killed program.
 pub fn write_capture(folder: &Path, finished: bool) {
     let header = Header {
         program: "toy".into(),

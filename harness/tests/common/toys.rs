@@ -1,4 +1,4 @@
-//! A suite of small programs, runs of it that can be interrupted, and their results.
+//! A suite of small programs, interruptible runs of the suite, and their results.
 
 use std::collections::BTreeSet;
 use std::fs;

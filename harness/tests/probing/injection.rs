@@ -121,7 +121,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     };
     assert_eq!(read("one"), read("six"));
 
-    // A different seed makes a different campaign, which cannot resume this one.
+    // A different seed means a different campaign, which cannot resume this one.
     let (code, _, err) = run(&mut campaign(folder, "two", "8"));
     assert_eq!(code, 2, "{err}");
     let outcomes = fs::read_to_string(folder.join("one/injection/toys/toy/outcomes.csv")).unwrap();

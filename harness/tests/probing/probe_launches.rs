@@ -96,7 +96,7 @@ fn a_program_can_read_the_results_of_its_probe() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     example(folder, "sampled.cu");
-    // Two probes in turn. The second has only one of the two fields that the program reads.
+    // Two probes, one after the other. The second has only one of the two fields that the program reads.
     probe(folder, &["branches,basic-blocks", "sampled.cu"]);
     let branches = results(folder, "branches", "sampled");
     assert_eq!(launches(&branches), [0, 10, 20]);

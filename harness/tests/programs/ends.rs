@@ -152,8 +152,8 @@ extern "C" int use(int v) {
 }
 "#;
 
-/// Pool workers are terminated by SIGTERM, and the package's other processes end by calling `_exit`. The distribution of work varies from run
-/// to run.
+/// Pool workers are terminated by SIGTERM, and the package's other processes end by calling `_exit`. The work is
+/// distributed differently in each run.
 const POOL: &str = r#"
 import ctypes, multiprocessing, sys
 library = ctypes.CDLL(sys.argv[1])

@@ -79,7 +79,7 @@ impl Generator {
             11 | 12 => {
                 let number = self.loops;
                 self.loops += 1;
-                // The number of iterations either is the same for all threads or differs between them.
+                // The number of iterations is the same for all threads or depends on the thread.
                 let limit = match self.random.below(2) {
                     0 => format!("{}u", 1 + k % 4),
                     _ => format!("t % {}u", 2 + k % 3),

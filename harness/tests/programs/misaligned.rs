@@ -86,7 +86,7 @@ __global__ void local(int by, int *out) {
   for (int i = 0; i < 32; ++i) s[i] = i * by;
   out[threadIdx.x] = at<int>(s + by + (threadIdx.x & 3));
 }
-// Compares an odd address, but accesses none.
+// Compares an odd address, but does not access it.
 __global__ void unused(int *p, int *out) { out[threadIdx.x] = p == (int *)1 ? 5 : p[threadIdx.x]; }
 __global__ void packed(char *p, int *out) { int n; memcpy(&n, p + 1, 4); out[threadIdx.x] = n; }
 __global__ void __launch_bounds__(32) bounded(int *out) { out[threadIdx.x] = 1; }

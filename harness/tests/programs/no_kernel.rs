@@ -1,4 +1,4 @@
-//! Programs that launch no kernel: a run warns and passes, a benchmark fails, and their captures are readable.
+//! Programs that launch no kernels: a run warns and passes, a benchmark fails, and their captures are readable.
 
 use crate::common::{DOUBLE, run, superstep, unwrapped, write_suite};
 use serde_json::Value;

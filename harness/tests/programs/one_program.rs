@@ -359,7 +359,7 @@ fn nvtx_ranges_compile_and_do_nothing() {
     }
 }
 
-/// Recursion 4,000 deep, in threads that also wait for each other.
+/// Recursion 4,000 levels deep, in threads that also wait for each other.
 const DEEP: &str = r#"
 #include <cuda_runtime.h>
 #include <cstdio>
@@ -450,7 +450,7 @@ int main() {
 
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
-fn quiet_runs_print_one_document_and_verbose_runs_each_step_and_warnings_can_fail_both() {
+fn quiet_prints_one_document_and_verbose_each_step_and_both_can_fail_on_warnings() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("unset.cu"), UNSET).unwrap();
     let flags = "run unset.cu -O0 -std=c++20 -arch=sm_80 -g --backend cpu";

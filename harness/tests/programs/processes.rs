@@ -9,7 +9,7 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// Adds up numbers in as many processes as its first argument says, which it forks before it uses CUDA; the parent
+/// Before using CUDA, forks the number of processes given in its first argument; each adds up numbers, and the parent
 /// launches nothing. With `late` as the second argument, it uses CUDA before forking. With a rank, the number of its
 /// launches depends on the rank. With `ODD`, one process launches one more kernel when it is traced.
 const FORKS: &str = r#"
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Like mpirun, starts a command as many times as the first argument says.
+/// Like mpirun, starts N copies of a command, where N is the first argument.
 const LAUNCHER: &str = r#"#!/bin/sh
 count=$1; shift
 rank=0
@@ -306,7 +306,7 @@ fn a_capture_path_can_contain_the_process() {
     let with_launches =
         |path: &&std::path::PathBuf| Capture::open(path).unwrap().launches().count() > 0;
     assert_eq!(each.iter().filter(with_launches).count(), 2);
-    // With a path for one process, forks write captures next to it.
+    // If the path is for one process, forked processes write captures next to it.
     start("2", "one");
     let names = fs::read_dir(folder.path()).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());

@@ -1,4 +1,4 @@
-//! If the traced and the counting run disagree, more counting runs show whether the program's counts vary.
+//! If the traced and counting runs disagree, more counting runs show whether the program's counts vary.
 
 use crate::common::{run, superstep};
 use serde_json::Value;

@@ -169,8 +169,8 @@ fn assert_communication(tables: &Path) {
             "out 2 4", "out 4 16", "out 8 16", "in 2 4", "in 4 16", "in 8 16"
         ]
     );
-    // A CTA keeps 8 of 12 columns for itself, 10 at the left edge and 2 of 4 at the right edge: 44 in total, so another
-    // CTA reads 64² - 44² words.
+    // A CTA keeps 8 of 12 columns for itself, 10 at the left edge and 2 of 4 at the right edge: 44 in total, so other
+    // CTAs read 64² - 44² words.
     assert_eq!(stored("hs2d"), [format!("0 0 {}", 4 * (64 * 64 - 44 * 44))]);
     // Across the middle, 2 ordered pairs share 2 columns, each with 10 · 2 + 5 · 12 + 4 rows.
     assert_eq!(
@@ -191,8 +191,8 @@ fn assert_communication(tables: &Path) {
         .collect();
     assert_eq!(halves, ["2 x 1344", "2 y 1344", "2 linear 1344"]);
 
-    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities, 64 · 3 words, from the CTA with its
-    // own number; V receives the same amount from each of the two CTAs. V reads its own velocities.
+    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities, 64 · 3 words, from the CTA with the
+    // same number; V receives the same amount from each of the two CTAs. V reads its own velocities.
     assert_eq!(sizes("nbody"), ["768 8"]);
     assert_eq!(degrees("nbody"), ["out 1 4", "out 2 2", "in 1 4", "in 2 2"]);
     assert_eq!(stored("nbody"), ["0 0 1536", "1 1536 1536", "2 3072 1536"]);
@@ -235,8 +235,8 @@ fn every_family_of_cuda_features_matches_its_golden_file() {
     }
 }
 
-/// In the stencil of `exchange`, 7 boundaries between CTAs are crossed by a word in each direction, so 28 bytes from
-/// each side, in each of the three steps that load the previous step's results: one from `a`, two from `b`. In the
+/// In the stencil of `exchange`, a word crosses each of the 7 boundaries between CTAs in each direction, so 28 bytes
+/// per direction, in each of the three steps that load the previous step's results: one from `a`, two from `b`. In the
 /// hand-over, CTA 1 loads the 32 words that CTA 0 stores, and polls the flag.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]

@@ -1,4 +1,4 @@
-//! Runs that are interrupted and resumed, on the CPU backend, at chosen and at random points.
+//! Runs that are interrupted and resumed, on the CPU backend, at chosen and random points.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,7 +95,7 @@ fn a_killed_and_resumed_run_has_the_results_of_an_uninterrupted_one() {
     assert!(err.contains("is already complete"), "{err}");
 }
 
-/// Tests commands that read all of a large capture.
+/// Tests commands that read a large capture completely.
 #[test]
 fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();

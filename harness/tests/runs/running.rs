@@ -93,7 +93,7 @@ fn repeats_retries_and_limits_are_reported() {
     );
 }
 
-/// Doubles as many values as the first line of its input says.
+/// Doubles N values, where N is the first line of its input.
 const READER: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>

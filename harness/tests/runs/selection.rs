@@ -1,4 +1,4 @@
-//! Parts of a program on the CPU backend: exactly the selection is recorded, and results are marked as partial.
+//! Recording part of a program on the CPU backend: only the selection is recorded, and results are marked as partial.
 
 use std::fs;
 use std::path::Path;

@@ -10,7 +10,7 @@ use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};
 use superstep_trace::Capture;
 
-/// Uses all kinds of memory, all ways in which the host writes it, and all access widths; every byte has one writer per
+/// Uses all kinds of memory, every way for the host to write it, and all access widths; every byte has one writer per
 /// launch.
 const WITHOUT_RACES: &str = r#"
 #include <cstdio>
@@ -121,7 +121,7 @@ int main() {
 }
 "#;
 
-/// Launches as many pairs of kernels as its argument says, and prints a line after each pair.
+/// Launches N pairs of kernels, where N is its argument, and prints a line after each pair.
 const ENDLESS: &str = r#"
 #include <cstdio>
 #include <cstdlib>

@@ -48,7 +48,7 @@ fn flags_are_spelled_as_for_nvcc() {
     ];
     let (all, host, args) = flags(&line);
     assert_eq!(all, ["-DN=4", "-std=c++20"]);
-    assert_eq!(host, ["-O3", "-g"], "as in nvcc, only for host code");
+    assert_eq!(host, ["-O3", "-g"], "only for host code, as with nvcc");
     assert_eq!(args, ["-std=x"], "the program's own arguments stay");
     assert_eq!(flags(&["--flag", "-std=c++17"]).0, ["-std=c++17"]);
     let words = ["run", "-arch=sm_80"].into_iter().map(OsString::from);

@@ -28,10 +28,10 @@ pub struct Args {
     /// Only the CTA with this linear number.
     #[arg(long, value_name = "N")]
     cta: Option<u32>,
-    /// Only accesses of this source line.
+    /// Only accesses from this source line.
     #[arg(long, value_name = "FILE:LINE", value_parser = parse_place)]
     line: Option<(PathBuf, u32)>,
-    /// Only groups that access this address, as listed: #0+0x10.
+    /// Only groups that access this address, written as in the listing: #0+0x10.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<String>,
     /// Stop after this many access groups.
@@ -64,7 +64,7 @@ impl Args {
 }
 
 fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let invalid = || invalid("a launch N, or A..B with A at most B", text);
+    let invalid = || invalid("a launch N, or A..B with A <= B", text);
     let number = |text: &str| text.trim().parse::<u32>().map_err(|_| invalid());
     let range = match text.split_once("..") {
         None => number(text).map(|launch| launch..=launch)?,

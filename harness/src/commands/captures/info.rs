@@ -273,7 +273,7 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     let unfinished = contents.launches_not_ended;
     if unfinished > 0 {
         line(
-            "not ended",
+            "unfinished",
             format!("{unfinished} of {} launches", contents.launches),
         )?;
     }
@@ -290,7 +290,7 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         let launches = counted(contents.opaque_launches, "launch");
         line(
             "opaque",
-            format!("{launches} of code that Superstep did not build; what it wrote is unknown"),
+            format!("{launches} of code that Superstep did not build; its writes are unknown"),
         )?;
     }
     for note in &contents.notes {

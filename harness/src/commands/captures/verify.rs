@@ -23,7 +23,7 @@ pub struct Args {
     /// program.
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
-    /// Print the options with which Nsight Compute collects the counters: `ncu $(superstep verify --ncu-options)
+    /// Print the options that make Nsight Compute collect the counters: `ncu $(superstep verify --ncu-options)
     /// PROGRAM`.
     #[arg(long, conflicts_with = "path")]
     ncu_options: bool,
@@ -92,7 +92,7 @@ fn compare(capture: &Path, file: &Path) -> Result<Comparison, Failure> {
         ),
     };
     let capture = capture::open(capture)?;
-    needs_accesses(&capture, "accesses to compare with the counters of a GPU").map_err(failure)?;
+    needs_accesses(&capture, "accesses to compare with a GPU's counters").map_err(failure)?;
     if let Some(selection) = &capture.header.selection {
         bail!(
             Usage,

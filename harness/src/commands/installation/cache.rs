@@ -14,11 +14,11 @@ use superstep_build::fetch::default_cache_dir;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Remove the least recently used build steps until the rest fits --max-size. `superstep suite` does this automatically, with the
-    /// default limits.
+    /// Remove the least recently used build steps until the rest fits within --max-size. `superstep suite` does this
+    /// automatically, with the default limits.
     #[arg(long)]
     prune: bool,
-    /// Size limit of the cached build steps.
+    /// Size limit for cached build steps.
     #[arg(long, value_name = "SIZE", default_value = "20GiB", requires = "prune")]
     max_size: ByteSize,
     /// Keep build steps used within this many hours, regardless of their size.

@@ -7,7 +7,7 @@ use superstep_build::failure::Failure;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The shell.
+    /// Shell to print a script for.
     shell: Shell,
 }
 

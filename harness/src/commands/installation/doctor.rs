@@ -1,4 +1,4 @@
-//! `superstep doctor`: lists tools, libraries and devices, and how to fix what is missing.
+//! `superstep doctor`: lists tools, libraries and devices, and how to install missing ones.
 
 use std::fmt::Display;
 

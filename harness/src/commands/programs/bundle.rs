@@ -1,4 +1,4 @@
-//! `superstep bundle`: packs a suite or a program into a folder that runs on a machine with only a driver.
+//! `superstep bundle`: packs a suite or a program into a folder for machines that have only a GPU driver.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct Args {
     /// Protocol that transfers records from the GPU to the host.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
     protocol: Protocol,
-    /// Include the programs with these probes (comma-separated) instead of the traced and the counting programs;
+    /// Include the programs with these probes (comma-separated) instead of the traced and counting programs;
     /// `injection` is for `superstep inject`.
     #[arg(long, value_name = "PROBES", value_delimiter = ',')]
     probe: Vec<String>,

@@ -1,4 +1,4 @@
-//! `superstep explain`: explains which memory each operation of a program accesses, or summarises that for a suite.
+//! `superstep explain`: explains which memory each operation of a program accesses, or summarises this for a suite.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ pub struct Args {
     kernel: Option<Pattern>,
     #[command(flatten)]
     patterns: PatternArgs,
-    /// Refuse a program that has an access whose address space cannot be proven.
+    /// Reject programs with accesses whose address space cannot be proven.
     #[arg(long)]
     strict: bool,
     /// Accept inline PTX whose accesses cannot be determined from its text, and count it.
@@ -98,7 +98,7 @@ fn explain_source(args: &Args, session: &Session) -> Result<i32, Failure> {
             );
         }
     }
-    // The output has the demangled names only.
+    // The output contains only demangled names.
     for operation in &mut explanation.operations {
         operation.symbol.clear();
     }

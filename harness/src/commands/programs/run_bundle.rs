@@ -16,7 +16,7 @@ pub struct Args {
     /// Folder of the bundle [default: the folder of this executable].
     #[arg(value_name = "DIR")]
     bundle: Option<PathBuf>,
-    /// Accept the digests and counts of this run as golden, in the bundle's folder.
+    /// Accept the digests and counts of this run as golden results in the bundle's folder.
     #[arg(long)]
     bless: bool,
     #[command(flatten)]

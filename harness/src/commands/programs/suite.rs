@@ -20,7 +20,7 @@ pub struct Args {
     /// List the suites that come with Superstep.
     #[arg(long, exclusive = true)]
     list: bool,
-    /// Accept the digests and counts of this run as golden.
+    /// Accept the digests and counts of this run as golden results.
     #[arg(long)]
     bless: bool,
     /// Print the commands instead of running them. Sources are still fetched.

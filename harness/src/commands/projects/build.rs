@@ -45,11 +45,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(status.code().unwrap_or(exit_code::BUILD))
 }
 
-/// Describes the number of CUDA files compiled and the next step, or why no nvcc was called.
+/// Describes the number of CUDA files compiled and the next step, or why nvcc was not called.
 fn in_words(report: &str, toolkit: &Path) -> Option<String> {
     if report.is_empty() {
         return Some(format!(
-            "the command called no nvcc through PATH; if the project was not up to date, it uses a fixed path: try \
+            "the command did not call nvcc through PATH; unless the project was up to date, it uses a fixed path: try \
              `superstep build -- make NVCC=nvcc CUDA_HOME={}`",
             toolkit.display()
         ));

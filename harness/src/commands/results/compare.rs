@@ -23,14 +23,14 @@ pub struct Args {
     run_a: PathBuf,
     /// Folder of the second run, of the same suite and size.
     run_b: PathBuf,
-    /// Accepted increase in any time from the first run to the second, in percent [default: any]. Times below 0.05 s in
-    /// both runs are ignored.
+    /// Maximum increase in any time from the first run to the second, in percent [default: no limit]. Times below
+    /// 0.05 s in both runs are ignored.
     #[arg(long, value_name = "PERCENT", value_parser = value::not_negative)]
     max_slowdown: Option<f64>,
     /// Print JSON.
     #[arg(long, conflicts_with = "message_format")]
     json: bool,
-    /// Format of the messages.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
 }

@@ -1,4 +1,4 @@
-//! `superstep report`, also `superstep figures`: redraws the figures and the page of a run from its tables.
+//! `superstep report`, also `superstep figures`: redraws a run's figures and page from its tables.
 
 use std::path::PathBuf;
 

@@ -29,7 +29,7 @@ pub struct CampaignOptions {
     /// Number of errors to inject into each program, one per run.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub injections: u64,
-    /// Seed that chooses the errors.
+    /// Seed for choosing the errors.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Treat a run as hung after this many times the duration of an error-free run, plus 2 seconds.

@@ -147,7 +147,7 @@ pub(super) fn wilson(count: u64, all: u64) -> [f64; 3] {
 pub struct Tally {
     pub outcome: Outcome,
     pub count: u64,
-    /// Share, and its 95 % interval.
+    /// Share and its 95 % interval.
     pub share: [f64; 3],
 }
 
@@ -167,7 +167,7 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     Outcome::ALL.map(tally).into()
 }
 
-/// Formats a line per program with a column per effect. The mean weights all programs equally.
+/// Formats one line per program with one column per effect. The mean weights all programs equally.
 pub fn effect_table(programs: &[(String, Vec<Tally>)]) -> String {
     let header = ["program", "injections"].into_iter();
     let header = header.chain(Effect::ALL.map(Effect::word));

@@ -32,7 +32,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         if reference.summary.as_ref().is_ok_and(|s| s.launches == 0) {
             bail!(
                 Run,
-                "failed to inject into {}: the program launched no kernel; give it arguments and inputs with which it does",
+                "failed to inject into {}: the program launched no kernel; give it arguments and inputs that make it launch one",
                 campaign.case.benchmark.name
             );
         }

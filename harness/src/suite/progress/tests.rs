@@ -43,7 +43,7 @@ fn previous_results_are_written_and_changed_programs_run_again() {
     };
     folder.write_summary(&interrupted).unwrap();
     let path = folder.path().to_owned();
-    // The first process still locks the folder.
+    // The first process still holds the lock on the folder.
     let failure = Progress::resume(RunFolder::open(&path), &current)
         .err()
         .unwrap();
