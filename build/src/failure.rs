@@ -1,4 +1,4 @@
-//! Program failures, and error chains as one line.
+//! Failure types, and error chains formatted as one line.
 
 use std::io;
 use std::path::PathBuf;

@@ -44,7 +44,7 @@ impl Installation {
         let why = match self.root.as_ref().map(|root| root.join(relative)) {
             Some(folder) if folder.is_dir() => return Ok(folder),
             Some(folder) => format!("{} is not a folder", folder.display()),
-            None => "no repository above the executable or the working folder".to_owned(),
+            None => "there is no repository above the executable or the working folder".to_owned(),
         };
         Err(BuildError::installation(
             format!("the folder {relative}"),

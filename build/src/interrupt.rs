@@ -1,6 +1,6 @@
-//! Handles Ctrl-C. The first one requests an orderly shutdown: the running program is stopped, and results so far are
-//! written. If that takes longer than [`GRACE`], or on a second one, the process exits immediately, which is safe
-//! because files that others read are replaced atomically.
+//! Handles Ctrl-C. The first one requests an orderly shutdown: the running program is stopped, and the results so far
+//! are written. If that takes longer than [`GRACE`], or Ctrl-C is pressed again, the process exits immediately, which
+//! is safe because files that others read are replaced atomically.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::exit_code;
 
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// Maximum delay between the end of a command stopped by Ctrl-C and the call of this process's handler.
+/// Maximum delay between the end of a command stopped by Ctrl-C and the call to this process's handler.
 const HANDLER_LATENCY: Duration = Duration::from_millis(300);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -43,7 +43,7 @@ pub fn requested_meanwhile() -> bool {
     requested()
 }
 
-/// Returns a cancellation that stops reading a capture on Ctrl-C.
+/// Returns a cancellation, triggered by Ctrl-C, that stops the reading of a capture.
 pub fn cancellation() -> Cancellation {
     Cancellation::by(&REQUESTED)
 }

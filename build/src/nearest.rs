@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names.
 
-/// Returns ` (did you mean …?)` with the name in `known` that is most similar to `word`, or an empty string if none is.
+/// Returns ` (did you mean …?)` with the name in `known` most similar to `word`; an empty string if none is similar.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let scored = known
         .into_iter()

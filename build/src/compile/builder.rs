@@ -23,9 +23,9 @@ pub struct BuildOptions {
     pub gpu_archs: Vec<u32>,
     /// Whether to refuse programs that access memory in an unproven address space.
     pub strict: bool,
-    /// Whether to accept inline PTX with accesses that cannot be determined from its text; they are not traced.
+    /// Whether to accept inline PTX whose accesses cannot be determined from its text; such accesses are not traced.
     pub allow_opaque_asm: bool,
-    /// Whether to write a file with nvcc's commands for the program, the native build's reference (CUDA backend).
+    /// Whether to write nvcc's commands for the program to a file, as a reference for the native build (CUDA backend).
     pub reference: bool,
     pub protocol: Protocol,
     pub first_module: usize,
@@ -52,7 +52,7 @@ impl BuildOptions {
 
     /// Returns the code generation flag for this machine's processor: one of three levels, so that machines can share
     /// caches. Results do not depend on it. The highest level has masked loads and stores; without them, loops over
-    /// threads that contain conditions are slow.
+    /// threads are slow if they contain conditions.
     pub(crate) fn cpu_flag(&self) -> &'static str {
         let has_masks = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")

@@ -1,6 +1,6 @@
 //! Compiles CUDA sources into executables and the modules that they load, in stages that are each cached by content.
-//! One device IR serves both backends and all probes, compiled for the lowest requested architecture, so that a site
-//! has the same number everywhere.
+//! One device IR, compiled for the lowest requested architecture, serves both backends and all probes, so a site has
+//! the same number everywhere.
 
 mod builder;
 mod device;

@@ -178,7 +178,7 @@ fn commands(program: &Program, arch: u32) -> Vec<Vec<String>> {
     list
 }
 
-/// Flags with a value that both compilers accept.
+/// Flags that take a value and that both compilers accept.
 const COMMON: [&str; 5] = ["-D", "-I", "-U", "-include", "-isystem"];
 
 /// Converts Clang's flags to nvcc's, with `-Xcompiler` before those of the host compiler.

@@ -95,7 +95,7 @@ pub(crate) struct Inserted {
 }
 
 impl Builder {
-    /// Stage 1: compiles a unit to device IR, the same for every backend and probe.
+    /// Stage 1: compiles a unit to device IR, which is the same for every backend and probe.
     pub(crate) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)
@@ -103,7 +103,7 @@ impl Builder {
             .texts(FRONT_END_ONLY)
             // nvcc does not compile a `switch` to a lookup table; loads from one would count as accesses.
             .text("-fno-jump-tables")
-            // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that it never executes one.
+            // nvcc lets a lane pass an undefined value to a shuffle; Clang would conclude that no lane ever does so.
             .texts(["-Xclang", "-no-enable-noundef-analysis"])
             .and(own_flags(unit.program, &unit.program.flags.device));
         let front_end = self.compile("device IR", unit, args, BITCODE)?;
@@ -120,7 +120,7 @@ impl Builder {
         })
     }
 
-    /// Optimises device code from Clang's front end as Clang would, after correcting the effects of inline PTX.
+    /// Optimises device code from Clang's front end as Clang would, after giving inline PTX the meaning that nvcc does.
     pub(crate) fn prepare(
         &self,
         subject: Subject<'_>,
@@ -248,7 +248,7 @@ impl Builder {
                 "-Wno-error=c++11-narrowing",
             ])
             .texts(macros::nvcc_macros(self.toolchain.cuda.version, &[]))
-            // Device and host code are compiled separately; this identifier matches their static kernels and variables.
+            // Device and host code are compiled separately; this identifier makes the names of static symbols match.
             .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see the same list of architectures: CUB and Thrust name their kernels after it.
             .text(self.gpu_arch_flag())

@@ -1,4 +1,4 @@
-//! Finds input files by hash: in the data mirror, then the cache, the URL, and the suite's archive.
+//! Finds input files by hash: in the data mirror, then in the cache, at the URL, and in the suite's archive.
 
 use std::path::PathBuf;
 

@@ -132,7 +132,7 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
             Err(unreachable(url, format!("the server returned {status}")))
         }
         Some(CURL_HTTP_ERROR) => Ok(Attempt::Failed(format!("the server returned {status}"))),
-        // The server cannot send a part of the file.
+        // The server cannot send part of a file.
         Some(CURL_RANGE_ERROR) if start > 0 => {
             remove(partial)?;
             attempt(url, partial, limits)

@@ -34,7 +34,7 @@ pub enum FetchError {
         hint: &'static str,
     },
     #[error(
-        "failed to fetch {url}: {detail}; check the network, or give a local copy with {option}"
+        "failed to fetch {url}: {detail}; check the network, or pass a local copy with {option}"
     )]
     Unreachable {
         url: String,
@@ -42,7 +42,7 @@ pub enum FetchError {
         option: &'static str,
     },
     #[error(
-        "failed to accept {origin}: its SHA-256 is {found}, expected {expected}; replace the file or correct `sha256` in the manifest (it was not used)"
+        "failed to accept {origin}: its SHA-256 is {found}, expected {expected}, so it was not used; replace the file or correct `sha256` in the manifest"
     )]
     WrongHash {
         origin: String,
@@ -54,13 +54,13 @@ pub enum FetchError {
     )]
     TooLong { origin: String, limit_bytes: u64 },
     #[error(
-        "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (it was not used)"
+        "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (the archive was not used)"
     )]
     Archive { url: String, detail: String },
     #[error("failed to generate it: {problem}; correct `generate` in the manifest")]
     Generator { problem: String },
     #[error(
-        "failed to fetch {what}: --offline forbids network access; give a local copy with {option}"
+        "failed to fetch {what}: --offline forbids network access; pass a local copy with {option}"
     )]
     Offline { what: String, option: &'static str },
 }

@@ -11,8 +11,8 @@ use super::error::{FetchError, Result};
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
-/// Protocols that git may use, regardless of the user's configuration: a URL comes from a manifest, and can redirect to
-/// another one.
+/// Protocols that git may use, regardless of the user's configuration: URLs come from manifests, and can redirect to
+/// other URLs.
 const PROTOCOLS: &str = "https:http:ssh:git:file";
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Repository {
     name: String,
     commit: String,
     lazy: bool,
-    /// Held while a repository in the cache is in use: git's own locks make a second fetch an error.
+    /// Held while a repository in the cache is in use: git's own locks would make a concurrent fetch fail.
     _lock: Option<CacheLock>,
 }
 

@@ -324,7 +324,7 @@ fn builder() -> tar::Builder<flate2::write::GzEncoder<Vec<u8>>> {
     tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), best))
 }
 
-/// Returns a gzip-compressed archive with entries of these names, types and link targets.
+/// Returns a gzip-compressed archive whose entries have these names, types and link targets.
 fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
     let mut tar = builder();
     for (name, kind, target) in entries {

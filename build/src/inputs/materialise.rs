@@ -28,7 +28,7 @@ pub enum InputError {
     },
     #[error(
         "failed to provide input {}: {} is neither in a data mirror nor in the cache, and the manifest names no generator; \
-         give the folder that contains it with --data-mirror", name.display(), wanted
+         pass the folder that contains it with --data-mirror", name.display(), wanted
     )]
     Missing { name: PathBuf, wanted: String },
     #[error("failed to write input {}: {source}; check permissions and free space", path.display())]

@@ -168,7 +168,7 @@ fn graphs_contain_each_edge_in_both_directions() {
         assert_eq!(
             graph[2 + 2 * count],
             next,
-            "as many edges as the sum of the degrees"
+            "the number of edges is the sum of the degrees"
         );
         let edges = &graph[3 + 2 * count..];
         assert_eq!(edges.len(), 2 * next as usize);

@@ -14,7 +14,7 @@ use crate::nearest::did_you_mean;
 
 pub(crate) type Result<T, E = ManifestError> = std::result::Result<T, E>;
 
-/// Displays as `FILE:LINE:COLUMN: problem; how to fix it` and the line in question.
+/// Displays as `FILE:LINE:COLUMN: problem; how to fix it`, followed by the line in question.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to read manifest {0}")]
 pub struct ManifestError(pub(super) String);
@@ -101,7 +101,7 @@ impl<'a> Text<'a> {
                     did_you_mean(field, expected.iter().copied())
                 ),
                 format!(
-                    "expected one of {}: correct the spelling or remove it",
+                    "expected one of {}: correct the spelling or remove the key",
                     list(expected)
                 ),
             ),

@@ -1,5 +1,5 @@
-//! The types of a manifest, read from and written as YAML. After loading, paths stay in their folder, names are
-//! identifiers and `files` is complete: see `validate`.
+//! The types of a manifest, read from and written as YAML. Loading ensures that paths stay inside their folders, names
+//! are identifiers, and `files` is complete: see `validate`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Malformed manifests and their errors, and the suites in this repository.
+//! Tests for malformed manifests and their errors, and for the suites in this repository.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -117,7 +117,7 @@ impl GitSource {
         require(
             commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()),
             format!("`{commit}` is not a full commit id"),
-            "expected 40 hex digits: branches and tags move, abbreviations become ambiguous",
+            "expected 40 hex digits: branches and tags move, and abbreviations become ambiguous",
         )
         .at("commit")?;
         require(
@@ -349,7 +349,7 @@ impl Input {
         require(
             self.sha256.is_none() || is_fetched || self.shipped.is_some(),
             format!("input `{shown}` is only generated but has a `sha256`"),
-            "remove it: the seed determines a generated file",
+            "remove it: the seed determines the file's content",
         )
         .at("sha256")
     }
@@ -362,7 +362,7 @@ fn https(url: &str) -> Valid {
 
 fn not_empty(text: &str, key: &str) -> Valid {
     let problem = format!("`{key}` is empty");
-    require(!text.trim().is_empty(), problem, "write a short text")
+    require(!text.trim().is_empty(), problem, "fill it in")
 }
 
 /// Checks that a name is plain, since it becomes part of paths and glob patterns.

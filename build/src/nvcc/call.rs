@@ -1,4 +1,4 @@
-//! Executes a single invocation of `nvcc`: compiles, archives and links.
+//! Executes a single invocation of `nvcc`: compiles, archives or links.
 
 use std::fs;
 use std::path::{Path, PathBuf};

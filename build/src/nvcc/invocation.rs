@@ -112,8 +112,8 @@ impl NvccInvocation {
         }
     }
 
-    /// Returns the architecture to compile device code for, so that a GPU of `arch` can run it: the highest of the
-    /// named architectures that the GPU supports, as the driver would choose, or else the lowest.
+    /// Returns the architecture to compile device code for, so that a GPU with architecture `arch` can run it: the
+    /// highest of the named architectures that the GPU supports, as the driver would choose, or else the lowest.
     pub fn architecture_for(&self, arch: u32) -> u32 {
         let named = || self.architectures.iter().copied();
         let supported = named().filter(|&named| named <= arch).max();

@@ -1,4 +1,4 @@
-//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs with which projects compile and link without
+//! NVIDIA's proprietary libraries in the toolkit folder: headers and stubs that let projects compile and link without
 //! the libraries.
 //!
 //! ```text
@@ -198,7 +198,7 @@ pub(super) fn linker_script(library: &Path) -> String {
 }
 
 /// Creates a shared library `name` in `folder` for programs to link against. Its `functions` have no code and no symbol
-/// versions, so that programs also start with the library from another CUDA version. The loader reports missing
+/// versions, so programs can also start with the library from another CUDA version. The loader reports missing
 /// functions when a program starts.
 fn make_stub(
     toolchain: &Toolchain,

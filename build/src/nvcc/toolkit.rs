@@ -6,7 +6,7 @@
 //!   include, nvvm             links to the CUDA files that Superstep compiles with and to proprietary headers
 //!   proprietary               link to a folder of only the proprietary headers (`proprietary.rs`)
 //!   lib64/libcudart_stub.a    `compile/link/cudart_stub.c`
-//!   lib64/libcudart_static.a  linker script for it, and for LLVM's OpenMP if host code calls that
+//!   lib64/libcudart_static.a  linker script for it, and for LLVM's OpenMP if host code uses OpenMP
 //!   lib64/libcudart.so        the same linker script; there is no shared stub
 //!   lib64/libcudadevrt.a      empty, like libculibos.a
 //!   lib64/libcublas.so        and other proprietary libraries (`proprietary.rs`)
@@ -141,7 +141,7 @@ fn script(builder: &Builder, cache: &Path, arch: u32) -> String {
     )
 }
 
-/// Renames a finished folder. If another process has already created `folder`, that one serves as well.
+/// Renames a finished folder. If another process has already created `folder`, that folder is kept.
 pub(super) fn place(staging: &Path, folder: &Path) -> Result<()> {
     match fs::rename(staging, folder) {
         Err(error) if !folder.is_dir() => Err(BuildError::io("create", folder)(error)),

@@ -80,7 +80,7 @@ impl Definition {
         let sibling = |name: &PathBuf, what: &str| {
             let path = file.with_file_name(name);
             let problem = format!("{} is not a file", path.display());
-            let hint = format!("give the {what} relative to this YAML file");
+            let hint = format!("give the path of the {what} relative to this YAML file");
             require(path.is_file(), problem, hint).map(|()| path)
         };
         let host = self.host.as_ref().map(|name| sibling(name, "host code"));
@@ -184,7 +184,7 @@ fn check(point: &mut Point, spec: &ProbeSpec) -> Valid {
     })
 }
 
-/// Returns why an argument cannot be passed at a point, and what to do.
+/// Returns why an argument cannot be passed at a point, and how to fix that.
 fn missing(pass: &Pass, at: At, per_warp: bool, spec: &ProbeSpec) -> Option<&'static str> {
     match pass {
         Pass::Table(name) if !spec.tables.iter().any(|table| table.name == *name) => {

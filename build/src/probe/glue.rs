@@ -44,7 +44,7 @@ fn line_directive(definition: &Path, index: usize, point: &Point) -> String {
     )
 }
 
-/// Returns the whole file for a probe's host code, the text of the user's file at `path`.
+/// Returns the whole file for a probe's host code. `code` is the text of the user's file at `path`.
 pub fn host_source(code: &str, path: &Path) -> String {
     let name = quoted(path);
     format!("#include <superstep/hooks.h>\n#line 1 \"{name}\"\n{code}\n")
@@ -150,7 +150,7 @@ fn argument(spec: &ProbeSpec, pass: &Pass) -> String {
     }
 }
 
-/// Describes the fields to `superstep/fields.h`, which defines the functions that start and keep them.
+/// Describes the fields to `superstep/fields.h`, which defines functions that initialise them and move them to memory.
 fn fields(text: &mut String, spec: &ProbeSpec) {
     text.push_str("#define SUPERSTEP_FIELDS(superstep_each)");
     for (index, field) in spec.fields.iter().enumerate() {

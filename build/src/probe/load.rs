@@ -24,7 +24,7 @@ pub struct Probe {
 impl Probe {
     pub fn load(name: &str, installation: &Installation) -> Result<Probe, Failure> {
         let path = find(name, installation)?;
-        let text = Text::read(&path, "docs/probes.md", "give a probe's YAML file")?;
+        let text = Text::read(&path, "docs/probes.md", "expected a probe's YAML file")?;
         let definition: Definition = text.parse()?;
         Ok(text.check(definition.checked(&path))?)
     }

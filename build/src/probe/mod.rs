@@ -1,7 +1,7 @@
 //! User-defined probes: a small YAML file and a handler in CUDA C++ (docs/probes.md).
 //!
-//! `definition` reads the YAML as a [`superstep_trace::ProbeSpec`] and validates it; `glue` generates the code around the
-//! handler.
+//! `definition` parses the YAML into a [`superstep_trace::ProbeSpec`] and validates it; `glue` generates the code
+//! around the handler.
 
 mod definition;
 mod glue;

@@ -140,8 +140,8 @@ fn check_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
     })
 }
 
-/// Returns the names of the functions that an executable or shared library exports, or imports if `are_exports` is
-/// false.
+/// Returns the names of the functions that an executable or shared library exports, or that it imports if `are_exports`
+/// is false.
 pub(crate) fn functions(file: &Path, are_exports: bool) -> Result<BTreeSet<String>> {
     let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
     let content = object::ReadCache::new(content);

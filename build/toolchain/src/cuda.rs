@@ -46,7 +46,7 @@ impl Cuda {
 }
 
 /// Searches only [`variable::CUDA`] if it is set, otherwise `CUDA_PATH`, `CUDA_HOME`, the usual folders, and finally
-/// the wheels in the cache. An installed toolkit must also compile a small program with the Clang in `llvm`, if any;
+/// the wheels in the cache. An installed toolkit must also compile a small program with the Clang in `llvm`, if given;
 /// rejected toolkits are added to `rejected`, each with the reason.
 pub(crate) fn locate(
     search: &Search,

@@ -66,7 +66,7 @@ macro_rules! call {
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 
-/// The driver library. Errors are texts for [`Gpus::problem`].
+/// The driver library. Errors are messages for [`Gpus::problem`].
 struct Api(Library);
 
 impl Api {
@@ -89,7 +89,7 @@ impl Api {
 
     fn driver(&self) -> Result<Driver, String> {
         let mut number: c_int = 0;
-        // SAFETY: cuda.h's types; one int is written through a valid pointer, even before cuInit.
+        // SAFETY: cuda.h's types; one int is written through a valid pointer. The driver need not be initialised.
         unsafe { call!(self.cuDriverGetVersion(&mut number => *mut c_int)) }?;
         let number = u32::try_from(number).unwrap_or(0);
         let text = std::fs::read_to_string("/proc/driver/nvidia/version");

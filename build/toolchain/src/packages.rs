@@ -1,4 +1,4 @@
-//! Lists the required distribution packages, and installs them if this process has the privileges.
+//! Lists the required distribution packages, and installs them if this process has the necessary privileges.
 
 use crate::variable::LLVM;
 use std::process::{Command, Output};
@@ -81,7 +81,7 @@ fn codename(os_release: &str) -> Option<&str> {
     value("UBUNTU_CODENAME").or_else(|| value("VERSION_CODENAME"))
 }
 
-/// Returns whether apt has package lists, which the first `apt-get update` creates, and none contains `package`.
+/// Returns whether apt has package lists (the first `apt-get update` creates them) but none of them has `package`.
 fn lacks(package: &str) -> bool {
     // libc6 is in every release.
     let offers = Command::new("apt-cache")
@@ -110,12 +110,12 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
     } else {
         let line = install_commands(packages);
         return Err(PackageError(format!(
-            "that needs root privileges, and passwordless sudo is not available; run this, then try again:\n  {line}"
+            "this needs root privileges, and passwordless sudo is not available; run the following, then try again:\n  {line}"
         )));
     };
     progress("reading the package lists (apt-get update)");
-    // An unreachable extra source makes `update` fail although the existing lists may be enough; only `install`
-    // decides.
+    // An unreachable extra source makes `update` fail although the existing lists may be enough, so only a failure of
+    // `install` is an error.
     if let Err(problem) = apt_get(prefix, &["update"]) {
         progress(&format!(
             "apt-get update failed, continuing with the existing lists: {problem}"

@@ -7,14 +7,14 @@
 //   SUPERSTEP_WORD_BYTES         size of a field in memory
 //   SUPERSTEP_FIELDS_IN_MEMORY   defined if handlers that run once per warp merge their fields into memory
 //
-// Instrumented code calls the functions with `extern "C"`.
+// Instrumented code calls the `extern "C"` functions.
 #ifndef SUPERSTEP_FIELDS_H
 #define SUPERSTEP_FIELDS_H
 
 namespace superstep {
 
-// Address of the first field of a site, and the distance to the next one. Words of neighbouring threads are adjacent;
-// the words of a CTA or a launch are contiguous.
+// Address of a site's first field, and the distance from one field to the next. Words of neighbouring threads are
+// adjacent; the words of a CTA or a launch are contiguous.
 struct Place {
   u64 at, between;
 };

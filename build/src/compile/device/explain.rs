@@ -1,4 +1,4 @@
-//! Explains a program: reads what the instrumenter explains of each module.
+//! Explains a program: merges the instrumenter's explanations of its modules.
 
 use std::fs;
 use std::path::PathBuf;

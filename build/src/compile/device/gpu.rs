@@ -85,7 +85,7 @@ impl Builder {
         Ok(stage.run(&self.runner)?.join(FATBIN))
     }
 
-    /// Replaces code in PTX that ptxas miscompiles.
+    /// Replaces PTX instructions that ptxas miscompiles.
     fn fixed(&self, ptx: PathBuf) -> Result<PathBuf> {
         if self.runner.dry_run.is_some() {
             return Ok(ptx);
@@ -117,8 +117,8 @@ impl Builder {
         Ok((cubins, waits))
     }
 
-    /// Returns PTX with limits for kernels that use too many registers in `cubins` for launches or residency that are
-    /// possible without the probe; `None` if there are none, or in a dry run.
+    /// Returns PTX with register limits for kernels that use too many registers in `cubins` for a launch or residency
+    /// that is possible without the probe; `None` if there are no such kernels, or in a dry run.
     fn limited(
         &self,
         ptx: &Path,

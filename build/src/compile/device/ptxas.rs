@@ -1,4 +1,4 @@
-//! Works around PTX that ptxas miscompiles in code with a probe.
+//! Rewrites PTX that ptxas miscompiles in code with a probe.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

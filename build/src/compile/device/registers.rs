@@ -1,10 +1,10 @@
 //! Limits the registers of kernels with a probe, so that their CTAs can be as large as without it.
 //!
 //! A kernel without `__launch_bounds__` can be launched with as many threads as its registers allow. A probe needs
-//! additional registers, so launches that work in the untraced program might fail. Both binaries are compared; if the
-//! kernel with the probe needs too many registers, it is assembled again with a limit. Other kernels get no limit,
-//! since ptxas uses all registers that a limit allows, even 64 where 48 are enough. If a program divides its work by
-//! the number of resident CTAs, the limit allows as many of them as without the probe.
+//! additional registers, so launches that work in the untraced program might fail. The binaries with and without the
+//! probe are compared; if a kernel needs too many registers with it, the kernel is assembled again with a limit. Other
+//! kernels get no limit, since ptxas uses all registers that a limit allows, even 64 where 48 are enough. If a program
+//! divides its work by the number of resident CTAs, the limit allows as many of them as without the probe.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ const MAX_REGISTERS: u32 = 255;
 const REGISTER_COUNT: [u8; 4] = [4, 0x2f, 8, 0];
 
 /// Returns `ptx` with limits for the kernels that use too many registers in one of the `probed` binaries, compared with
-/// the `native` binary for the same architecture. With `as_resident`, as many CTAs must be resident as without the
-/// probe. Returns `None` if there are no such kernels.
+/// the `native` binary for the same architecture. With `as_resident`, the limits allow as many resident CTAs as without
+/// the probe. Returns `None` if there are no such kernels.
 pub(crate) fn limited(
     ptx: &str,
     native: &[Registers],
@@ -79,15 +79,15 @@ fn limit_of(native: u32, all_resident: bool) -> u32 {
     (PARTITION_REGISTERS / warps / ALLOCATION_UNIT * ALLOCATION_UNIT).min(MAX_REGISTERS)
 }
 
-/// A kernel or a device function (without its name) in PTX from `llc`.
+/// A kernel or device function in PTX from `llc`; `name` is set only for kernels.
 #[derive(Default)]
 struct Kernel<'a> {
     name: Option<&'a str>,
     body: usize,
     has_own_size: bool,
     has_own_limit: bool,
-    /// Whether it reads an `%envreg` register: the address of the words that a cooperative launch uses to synchronise
-    /// the grid.
+    /// Whether it reads an `%envreg` register. These contain the address of the words that a cooperative launch uses to
+    /// synchronise the grid.
     waits_for_grid: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Compiles Superstep's own device code: probe handlers, and support functions that device code calls.
 //!
 //! Handlers are the files `probe_<probe>.{c,cu}` in a runtime's `device` folder, or `probe_trace_<protocol>.cu` for a
-//! protocol of the CUDA backend. The files `support_…` are linked into one bitcode file.
+//! protocol of the CUDA backend. The `support_…` files are linked into one bitcode file.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 impl Builder {
     pub(crate) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>> {
         let name = match probe {
-            // The user provides the handler of a defined probe: see `probed.rs`.
+            // The user provides the handler of a user-defined probe: see `probed.rs`.
             Probe::None | Probe::Defined => return Ok(None),
             Probe::Trace => "trace",
             Probe::Count => "count",

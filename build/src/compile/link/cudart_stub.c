@@ -27,7 +27,7 @@ static void *find(const char *name) {
     size_t bytes = strcspn(list, ":");
     if (!libraries[i]) {
       char *path = strndup(list, bytes);
-      /* Modules loaded later find the runtime among the global symbols. Opening a library twice loads it once. */
+      /* Modules loaded later find the runtime among the global symbols. A library is loaded only once. */
       libraries[i] = path ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
       free(path);
       if (!libraries[i]) {
@@ -48,7 +48,7 @@ static void *find(const char *name) {
   exit(70);
 }
 
-/* Restores the program name from the runner, which the start script cannot pass on. Child processes keep their own. */
+/* Restores the program name set by the runner, since the start script cannot pass it on. Children keep their own. */
 __attribute__((constructor)) static void take_name(int argc, char **argv) {
   const char *name = getenv("SUPERSTEP_NAME");
   if (!name) return;

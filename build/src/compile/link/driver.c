@@ -1,5 +1,5 @@
 /* A driver library for programs that run without a GPU driver: functions report their names and terminate the program.
- * Compiled per library, with the functions listed in SUPERSTEP_NAMES; the linked libcudart stub finds the runtime. */
+ * Compiled once per driver, with the functions in SUPERSTEP_NAMES; the linked libcudart stub finds the runtime. */
 
 void __superstep_unsupported(const char *function) __attribute__((noreturn));
 

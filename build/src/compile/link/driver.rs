@@ -15,7 +15,7 @@ pub struct Driver {
     pub file: &'static str,
     headers: &'static [&'static str],
     start: &'static str,
-    /// Whether the real library works with the CPU backend: it cannot access addresses in the backend's memory.
+    /// Whether the real library works with the CPU backend. libcuda does not: it cannot access the backend's memory.
     works_with_cpu: bool,
 }
 
@@ -37,7 +37,7 @@ pub const DRIVERS: [Driver; 2] = [
 ];
 
 impl Driver {
-    /// Returns the names of its functions from the headers in `include`; empty if the toolkit lacks the headers.
+    /// Returns the names of the library's functions, from the headers in `include`; empty if the toolkit lacks them.
     fn functions(&self, include: &Path) -> BTreeSet<String> {
         let header = |name: &&str| fs::read_to_string(include.join(name)).ok();
         let text: String = self.headers.iter().filter_map(header).collect();
@@ -94,7 +94,7 @@ impl Builder {
         }
     }
 
-    /// Returns the first lines of a start script, with which `executable` finds the driver's stand-ins.
+    /// Returns the first lines of a start script, which let `executable` find the stand-ins for the driver libraries.
     pub(crate) fn driver_search(&self, executable: &Path) -> Result<String> {
         if self.runner.dry_run.is_some() || self.options.backend != Backend::Cpu {
             return Ok(String::new());

@@ -40,7 +40,7 @@ impl Library {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns true for cuBLAS; the CPU backend provides those functions that OpenBLAS implements.
+    /// Returns true for cuBLAS; the CPU backend provides the functions that OpenBLAS implements.
     pub fn is_blas(&self) -> bool {
         self.file_name().starts_with("libcublas.so")
     }
@@ -138,7 +138,7 @@ pub(crate) fn queries_residency(files: &[PathBuf]) -> Result<bool> {
 }
 
 /// Returns whether the code in a file calls a stub function with the prefix `start`. The linker has resolved the
-/// calls to distances from the next instruction. Returns true for a file without symbols, since it might call one.
+/// calls to offsets from the next instruction. Returns true for a file without symbols, since it might call one.
 fn calls(file: &Path, start: &str) -> Result<bool> {
     let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;
     let Ok(parsed) = object::File::parse(bytes.as_slice()) else {

@@ -198,7 +198,7 @@ fn place_modules(list: &Path, modules: &Path, name: &str) -> Result<()> {
     fs::create_dir_all(modules).map_err(BuildError::io("create", modules))?;
     let text = fs::read_to_string(list).map_err(BuildError::io("read", list))?;
     let mut placed = String::new();
-    // A probe's host code is named in every line but must be a single file.
+    // Every line names the probe's host code, which must be copied only once.
     let mut names: Vec<PathBuf> = Vec::new();
     for line in text.lines() {
         let mut words: Vec<String> = line.split('\t').map(str::to_owned).collect();

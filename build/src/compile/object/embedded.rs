@@ -224,8 +224,8 @@ fn text(folder: &Path) -> Result<String> {
     })
 }
 
-/// Returns the only unit of `program`. `superstep nvcc` does not number units; a hash of path and flags distinguishes
-/// their static kernels and variables.
+/// Returns the only unit of `program`. `superstep nvcc` does not number units; a hash of a unit's path and flags
+/// distinguishes its static kernels and variables.
 fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
     let unit = &program.units[0];
     let mut key = KeyHasher::new("unit");

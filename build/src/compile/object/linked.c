@@ -1,4 +1,4 @@
-/* Registers the device code of a program with units that were linked into one module. Compiled once per program.
+/* Registers the device code of a program whose units were linked into one module. Compiled once per program.
  * SUPERSTEP_IMAGE is the file that replaces the GPU binary.
  *
  * With -fgpu-rdc, Clang describes every kernel and every variable of a unit with an entry in the section
@@ -20,9 +20,9 @@ struct Entry {
   void *pointer; /* address of the host's pointer to a managed variable */
 };
 
-/* The symbols of the linked units, and the kind of the entry that precedes each unit's entries and has its symbol as
- * address (unit.h). The section has the entries of all units in the file, including those linked into other modules.
- * SUPERSTEP_NAMES is a file with one ENTRY(symbol) per line. */
+/* The symbols of the linked units, and the kind of the entry that precedes each unit's entries and has the unit's
+ * symbol as its address (unit.h). The section has the entries of all units in the file, including those linked into
+ * other modules. SUPERSTEP_NAMES is a file with one ENTRY(symbol) per line. */
 #define ENTRY(symbol) ".globl " #symbol "\n.hidden " #symbol "\n" #symbol ": .byte 0\n"
 __asm__(".pushsection .rodata\n"
         "superstep_units:\n"

@@ -9,7 +9,7 @@ use crate::manifest::Flags;
 
 pub(crate) const FLAG: &str = "-fgpu-rdc";
 
-/// Clang's and nvcc's flags for separate device compilation. Clang has only the first.
+/// Clang's and nvcc's flags for separate device compilation. Clang accepts only the first.
 const FLAGS: [&str; 5] = [
     FLAG,
     "-rdc=true",

@@ -1,4 +1,4 @@
-//! Records of device code: compilation writes them into host objects, and they are read from executables.
+//! Records of device code, which are written into host objects during compilation and read from executables.
 //!
 //! A record is in the section [`SECTION`], which is not loaded at run time. Linkers concatenate the sections of their
 //! inputs, so a file has one record for each of its modules:

@@ -1,4 +1,4 @@
-/* Included first in the host code of each linked unit: adds an entry that refers to the symbol SUPERSTEP_UNIT in front of
+/* Included first in the host code of each linked unit: adds an entry that refers to the symbol SUPERSTEP_UNIT, ahead of
  * the unit's own entries (linked.c). */
 
 #define SUPERSTEP_TEXT(word) #word

@@ -43,12 +43,12 @@ static SPLIT_LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl Builder {
-    /// Returns flags for every CUDA compilation: headers before the source, replacement headers after include folders.
+    /// Returns flags for every CUDA compilation, which include headers before the source and add replacement headers.
     pub(crate) fn compatible_cuda(&self, program: &Program) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let include = |args: Args, header| args.text("-include").input(folder.join(header));
         let mut args = include(Args::default(), "old_cuda.h").text(OLD_LITERALS);
-        // The header for objects comes first: it renames the functions that read both kinds of textures.
+        // The header for texture objects comes first: it renames the functions that read textures of both kinds.
         if have_texture_objects(program) {
             args = include(args, "texture_objects.h");
         }
@@ -101,8 +101,8 @@ impl Builder {
         Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
 
-    /// Returns flags for replacements for missing headers and for the headers of graphics libraries and OpenMP. The
-    /// latter take precedence over the system's headers, since nothing is linked with these libraries.
+    /// Returns flags that add stand-ins for missing headers and for those of graphics libraries and OpenMP. The latter
+    /// take precedence over the system's headers, since nothing is linked with these libraries.
     fn stand_ins(&self) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let args = Args::of(["-idirafter"]).place("", &folder.join("include"));

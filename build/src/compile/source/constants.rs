@@ -19,7 +19,7 @@ pub(crate) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>> {
             None => fs::read_to_string(&path).map_err(BuildError::source(&path))?,
         };
         let changed = replace(&text, constant).ok_or_else(|| BuildError::unsupported(&program.name, format!(
-                "{} does not define `{}`, expected `#define NAME VALUE` or `TYPE NAME = VALUE;` on one line; correct the name or the file under `constants` in the manifest",
+                "{} does not define `{}`; expected `#define NAME VALUE` or `TYPE NAME = VALUE;` on one line; correct the name or the file under `constants` in the manifest",
                 constant.file.display(),
                 constant.name
             )))?;

@@ -1,4 +1,4 @@
-//! Commands with results that are cached by content: steps, their keys, and the cache.
+//! Commands whose results are cached by content: steps, their keys, and the cache.
 
 pub(crate) mod cache;
 pub(crate) mod depfile;

@@ -1,4 +1,4 @@
-//! Parsing of nvcc's command lines.
+//! Tests for parsing nvcc's command lines.
 
 use super::*;
 

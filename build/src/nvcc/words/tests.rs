@@ -1,4 +1,4 @@
-//! Words in command lines and option files.
+//! Tests for splitting command lines and option files.
 
 use super::*;
 

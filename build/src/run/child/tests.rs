@@ -1,4 +1,4 @@
-//! Children that end, hang, or are interrupted.
+//! Tests for programs that end, hang, or are killed.
 
 use super::super::Kill;
 use super::*;

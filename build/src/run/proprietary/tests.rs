@@ -1,4 +1,4 @@
-//! Libraries that replace others.
+//! Tests for libraries that replace others.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The cache's folder and lock.
+//! Tests for the cache's folder and lock.
 
 use super::*;
 

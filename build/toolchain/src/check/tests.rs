@@ -1,4 +1,4 @@
-//! Checks of tools that are present, missing or unusable.
+//! Tests for checks of usable and unusable tools.
 
 use super::*;
 use crate::cuda::toolkit::tests::fake_toolkit;

@@ -13,8 +13,8 @@ use crate::cuda::wheels::{Wheel, WheelError};
 /// Version of the merge rules: `Wheel::extracted` and [`finish`]. A new version invalidates previously merged folders.
 pub(crate) const RULES_VERSION: u32 = 1;
 
-/// Returns the destination of a wheel's member according to the rules, in `licenses/` if it is the licence; `None` if
-/// it is not extracted.
+/// Returns the path to which the rules extract a wheel's member (in `licenses/` if it is the licence); `None` if it is
+/// not extracted.
 fn destination(wheel: &Wheel, member: &str) -> Option<PathBuf> {
     if member.ends_with('/') || member.ends_with("/__init__.py") {
         return None;

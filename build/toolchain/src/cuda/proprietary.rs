@@ -1,6 +1,6 @@
 //! NVIDIA's proprietary libraries: the packages that provide their headers and the names of their functions.
 //!
-//! Each is hundreds of megabytes and most programs need none, so a package is fetched only on request.
+//! Packages can be hundreds of megabytes in size, and most programs need none, so they are fetched only on request.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ pub struct ProprietaryPackage {
     headers: &'static str,
     /// Names to link against. A name ending in `_static` stands for the shared library.
     libraries: &'static str,
-    /// Packages whose headers its own headers include.
+    /// Packages whose headers this package's headers include.
     pub needs: &'static [&'static str],
 }
 

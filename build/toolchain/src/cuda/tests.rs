@@ -1,4 +1,4 @@
-//! The choice between toolkits and wheels.
+//! Tests for the choice between toolkits and wheels.
 
 use super::*;
 use crate::cuda::toolkit::tests::fake_toolkit;

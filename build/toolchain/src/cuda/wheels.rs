@@ -26,7 +26,7 @@ pub struct Wheel {
     pub bytes: u64,
     /// Folder in the wheel whose files are merged.
     pub(crate) folder: &'static str,
-    /// Files and folders in that folder that are extracted.
+    /// Files and folders to extract from that folder.
     pub(crate) extracted: &'static [&'static str],
 }
 
@@ -45,8 +45,8 @@ pub(crate) const NVCC: Wheel = Wheel {
     extracted: &["bin/ptxas", "include/", "nvvm/libdevice/"],
 };
 
-/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these packs 12.9's
-/// cubins into the same bytes as the later ones.
+/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these produces the
+/// same files from 12.9's cubins as the later ones.
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {
@@ -110,7 +110,7 @@ pub enum WheelError {
         .0.display()
     )]
     DiskFull(PathBuf),
-    /// pip's exit code does not explain why it failed; its last lines of output do.
+    /// pip's exit code does not explain why it failed; the last lines of its output do.
     #[error(
         "failed to fetch the CUDA wheels: `{line}` ended with {status}; configure pip for a reachable index that has them (for x86-64 Linux with glibc), or install a CUDA toolkit of version 12.0 or newer and set \
          {CUDA} to it:\n{output}"

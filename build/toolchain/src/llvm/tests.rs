@@ -1,4 +1,4 @@
-//! The choice between LLVM installations.
+//! Tests for the choice between LLVM installations.
 
 use super::*;
 use crate::search::tests::fake_tool;

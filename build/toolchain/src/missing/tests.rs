@@ -1,4 +1,4 @@
-//! Lists of missing tools.
+//! Tests for lists of missing tools.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Packages, their source, and apt-get failures.
+//! Tests for packages, their source, and the output of failed commands.
 
 use super::*;
 

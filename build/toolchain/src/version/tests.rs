@@ -1,4 +1,4 @@
-//! Versions, as printed by tools.
+//! Tests for versions, as printed by tools.
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use super::*;
 use std::slice::from_ref;
 
-/// Returns the number of threads in the largest CTA, and of warps per partition if as many as possible are resident.
+/// Returns the number of threads in the largest CTA, and the maximum number of resident warps per partition.
 fn capacity(registers: u32) -> (u32, u32) {
     let warps = 512 / registers.next_multiple_of(8);
     ((4 * warps * 32).min(1024), warps.min(16))

@@ -1,4 +1,4 @@
-//! Wheels that are merged into one folder.
+//! Tests for merging wheels into one folder.
 
 use super::*;
 use crate::cuda::wheels::PINS;

@@ -1,4 +1,4 @@
-//! Toolkits that are complete, incomplete or too old.
+//! Tests for toolkits that are complete, incomplete or too old.
 
 use super::*;
 use crate::search::tests::fake_tool;

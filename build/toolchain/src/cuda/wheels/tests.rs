@@ -1,4 +1,4 @@
-//! Tests of the wheels' installation; some run the real pip, offline.
+//! Tests for installing the wheels; some run the real pip, offline.
 
 use super::*;
 use crate::cuda::toolkit::tests::fake_toolkit;
