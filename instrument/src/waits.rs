@@ -129,7 +129,7 @@ impl<'m> Waits<'m, '_> {
         memory_operations(self.module, instruction, true).unwrap_or_default()
     }
 
-    /// Whether an instruction reads memory that other threads may write, or is a call that returns a value read from it.
+    /// Whether an instruction reads memory that other threads may write, or is a call that returns a value from it.
     fn may_read_global(&self, instruction: Instruction<'m>) -> bool {
         let is_call_to = |functions| self.is_call_to(instruction, functions);
         if is_call_to(&self.readers) || is_call_to(&self.waiters) {
