@@ -231,9 +231,9 @@ template <typename Message> Message exchange(const int pipes[2], const Message &
 long inTwoProcesses(const Grid &grid, const std::vector<float> &temperature, const std::vector<float> &power, float *result) {
     CHECK(grid.parts == 2, "the way `processes` needs two parts");
     int down[2], up[2];
-    CHECK(pipe(down) == 0 && pipe(up) == 0, "no pipes");
+    CHECK(pipe(down) == 0 && pipe(up) == 0, "failed to create the pipes");
     const pid_t child = fork();
-    CHECK(child >= 0, "no process");
+    CHECK(child >= 0, "failed to create the second process");
     const int number = child == 0 ? 1 : 0;
     const int pipes[2] = {number == 0 ? up[0] : down[0], number == 0 ? down[1] : up[1]};
     for (const int end : {up[0], up[1], down[0], down[1]})
@@ -318,7 +318,7 @@ int main(int argc, char **argv) {
     // Both processes write the result.
     const size_t bytes = grid.cells() * sizeof(float);
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CHECK(memory != MAP_FAILED, "no memory for the result");
+    CHECK(memory != MAP_FAILED, "failed to map memory for the result");
     float *result = static_cast<float *>(memory);
 
     bool passed = true;
