@@ -145,7 +145,7 @@ def tetrahedral_mesh(random, elements: COUNT):
 
     Cubes with edges of 0.1 are each split into six tetrahedra along the paths from one corner to the opposite one (Kuhn's
     triangulation), which fit together across cubes. The border downstream, in the direction of x, is the wing. Element
-    numbers are shuffled within windows, because the numbers of mesh generators are neither sequential nor random.
+    numbers are shuffled within windows, because mesh generators number elements neither sequentially nor randomly.
     """
     paths = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     cubes = -(-elements // 6)

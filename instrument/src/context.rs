@@ -20,7 +20,7 @@ pub fn current<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instr
 }
 
 /// Adds the parameters to the functions in `probed`, their callers, and functions that may be called indirectly.
-/// Returns each function's context and the replaced calls. The CPU backend has neither; it only forgets promises.
+/// Returns each function's context and the replaced calls. The CPU backend has neither: this only removes promises.
 pub fn extend<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,

@@ -108,7 +108,7 @@ enum Position {
     Early,
 }
 
-/// Mark on instrumented modules, which are rejected because their accesses would be recorded twice.
+/// Mark on instrumented modules. An input with this mark is rejected, because its accesses would be recorded twice.
 const MARK: &str = "superstep.instrumented";
 
 fn main() -> ExitCode {

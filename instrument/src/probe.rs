@@ -89,7 +89,7 @@ pub fn insert<'m>(
     Ok(())
 }
 
-/// Inserts code after each of these CTA barriers that marks in the trace that a thread has passed a grid barrier.
+/// After each of these CTA barriers, inserts code that records in the trace that a thread has passed a grid barrier.
 pub fn mark_grid_barriers<'m>(
     module: &'m Module,
     barriers: &HashSet<Instruction<'m>>,

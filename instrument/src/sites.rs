@@ -100,8 +100,8 @@ pub fn marked(module: &Module) -> HashSet<SiteId> {
     instructions.flat_map(|access| access.sites()).collect()
 }
 
-/// Checks that the code still contains the access of every [`marked`] site, so that the probe records no access that
-/// does not happen. Removes the marks.
+/// Checks that the code still contains the access of every [`marked`] site, so that the probe does not record
+/// accesses that no longer happen. Removes the marks.
 pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Result<()> {
     // The backends remove assembly without side effects whose results are unused.
     let is_kept = |access: &Instruction| {

@@ -132,7 +132,7 @@ pub fn refuse(module: &Module, units: &str, is_provided: impl Fn(&str) -> bool) 
                 bail!("{location}: {user} calls {name}: Superstep does not support {feature}");
             }
             bail!(
-                "{location}: {user} uses the device {kind} {name}, which is defined in none of {units}; add the file that defines it, and \
+                "{location}: {user} uses the device {kind} {name}, which is not defined in {units}; add the file that defines it, and \
                  compile with -fgpu-rdc (nvcc: -rdc=true) if a file uses device code from another"
             );
         }

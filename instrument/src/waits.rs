@@ -10,7 +10,7 @@
 //!   value;
 //! - operations on a lock (`atomicCAS`, `atomicExch`) in any loop that they can end;
 //! - any load whose execution depends on the value that such a loop has read. Stores and atomic operations that
-//!   depend on the value are the program's work, which exactly one thread does, and are compared with the counting run
+//!   depend on the value are the program's work, done by exactly one thread, and are compared with the counting run
 //!   like all others.
 
 use crate::graph::{Flow, Loop};
@@ -129,7 +129,7 @@ impl<'m> Waits<'m, '_> {
         memory_operations(self.module, instruction, true).unwrap_or_default()
     }
 
-    /// Whether an instruction reads memory that other threads may write, or calls a function that returns a value from it.
+    /// Whether an instruction reads memory that other threads may write, or is a call that returns a value from it.
     fn may_read_global(&self, instruction: Instruction<'m>) -> bool {
         let is_call_to = |functions| self.is_call_to(instruction, functions);
         if is_call_to(&self.readers) || is_call_to(&self.waiters) {

@@ -44,14 +44,14 @@ define ptx_kernel void @meets(ptr %out) {
   ret void
 }
 
-; Threads that wait for other lanes are fibers.
+; Threads that wait for other lanes run as fibers.
 define ptx_kernel void @shuffles(ptr %out) {
   %value = load i32, ptr %out
   %other = call i32 @llvm.nvvm.shfl.sync.down.i32(i32 -1, i32 %value, i32 1, i32 31)
   store i32 %other, ptr %out
   ret void
 }
-; So are threads at a named barrier.
+; So do threads that wait at a named barrier.
 define ptx_kernel void @named(ptr %out) {
   store i32 1, ptr %out
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 1)

@@ -9,4 +9,4 @@ define ptx_kernel void @k(ptr %data) {
   store i32 %element, ptr %data
   ret void
 }
-; expect: error: unknown location: k uses the device variable table::count, which is defined in none of main.cu; add the file that defines it, and compile with -fgpu-rdc (nvcc: -rdc=true) if a file uses device code from another
+; expect: error: unknown location: k uses the device variable table::count, which is not defined in main.cu; add the file that defines it, and compile with -fgpu-rdc (nvcc: -rdc=true) if a file uses device code from another

@@ -1,6 +1,6 @@
 ; The barrier of a cooperative kernel is not a site: its address is computed from registers that the driver sets. An
-; access whose address depends only in part on these registers is one. A barrier with no CTA barrier after it has no
-; mark.
+; access whose address depends only in part on these registers is a site. A grid barrier that
+; no CTA barrier follows is not marked.
 ; lacks: i32 -1
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"

@@ -1,4 +1,4 @@
-; LLVM's own inference of spaces must survive a phi of a literal and a kernel parameter.
+; LLVM's own address-space inference must not break a phi of a literal and a kernel parameter.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 @text = private unnamed_addr constant [4 x i8] c"abc\00"

@@ -1,4 +1,4 @@
-; The names of vote intrinsics end in `sync`, while shuffles have it in the middle. All GPUs support both.
+; The names of vote intrinsics end in `sync`; those of shuffles have it in the middle. All GPUs support both.
 ; options: --target-cpu sm_90
 target triple = "nvptx64-nvidia-cuda"
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1)

@@ -1,5 +1,5 @@
-; Inline PTX with undeclared effects: if its result is used, the instruction is kept and has a site. If not, the
-; instruction is removed, as it is by nvcc.
+; Inline PTX with undeclared effects: if its result is used, the instruction is kept and has a site. Otherwise, it
+; is removed, as with nvcc.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g) {

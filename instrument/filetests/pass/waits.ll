@@ -77,7 +77,7 @@ done:
   ret void
 }
 
-; A loop that stops waiting after some attempts.
+; A loop that stops waiting after 1000 attempts.
 define ptx_kernel void @attempts(ptr addrspace(1) %flag, ptr addrspace(1) %out) {
 entry:
   br label %look

@@ -10,9 +10,9 @@ use crate::ir::{
 };
 use std::collections::HashSet;
 
-/// `void (ptr address, i64 mask, ptr file, i32 line)`, which requires that `address & mask` is 0.
+/// `void (ptr address, i64 mask, ptr file, i32 line)`, which requires `address & mask` to be 0.
 pub const ALIGNED: &str = "superstep.aligned";
-/// Runtime function that ends the launch, with the same parameters.
+/// Runtime function that ends the launch; its parameters are the same.
 const MISALIGNED: &str = "__superstep_misaligned";
 const MAX_BYTES: u64 = 16;
 /// Maximum number of steps from an address back to its base.

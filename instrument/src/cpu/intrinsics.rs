@@ -98,7 +98,7 @@ pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
     call.erase();
 }
 
-/// Makes calls to the support library pass small integers as its functions expect them.
+/// Makes calls to the support library pass small integers in the way that its functions expect.
 pub fn match_parameter_passing(module: &Module) {
     for function in module.defined_functions() {
         let name = function.name();

@@ -116,9 +116,9 @@ fn drop_device_properties(module: &Module) {
     }
 }
 
-/// Makes `fmin` and `fmax` order -0 before +0, like PTX's `min` and `max`; LLVM leaves the order open. Equal numbers
-/// can differ only in the sign of zero. (`llvm.minimumnum` has this order, but LLVM 22 may lose the number if the other
-/// operand is NaN.)
+/// Makes `fmin` and `fmax` order -0 before +0, like PTX's `min` and `max`; LLVM does not specify the order. Equal
+/// numbers can differ only in the sign of zero. (`llvm.minimumnum` has this order, but LLVM 22 may lose the number if
+/// the other operand is NaN.)
 fn order_zeros(module: &Module) {
     for function in module.functions() {
         let name = function.name();

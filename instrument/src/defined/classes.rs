@@ -1,4 +1,4 @@
-//! Instruction classes, as probes name them.
+//! Instruction classes, by the names that probes use.
 
 use crate::ir::Opcode::{self, *};
 use crate::ir::{Call, Instruction, Value, space, traits::*};

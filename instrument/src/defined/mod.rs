@@ -1,7 +1,6 @@
 //! User-defined probes: inserts calls to their handlers at the places that the probes name. A handler's bitcode has
-//! functions with fixed names and types, which the build generates around the user's code. Fields are in the stack
-//! frame of the function that contains the site, so they are usually in registers; they are written to memory at each
-//! return.
+//! functions with fixed names and types, which the build generates around the user's code. Fields are local variables of
+//! the function that contains the site, so they are usually in registers; they are written to memory at each return.
 
 mod classes;
 mod insert;

@@ -1,6 +1,6 @@
 //! Groups log entries (CPU backend). If a handler runs once per warp, each lane writes a log
-//! (`probes/include/superstep/probe.h`). Consecutive places between which no other lane can run form a *run*, which has
-//! one entry with the site of the first place, and a payload for each place. Lanes that reach the first place together
+//! (`probes/include/superstep/probe.h`). Consecutive places between which no other lane can run form a *run*. A run has
+//! one entry, with the site of the first place and a payload for each place. Lanes that reach the first place together
 //! reach all places together, so the runtime compares and groups lanes only once per run.
 
 use super::places::{Place, Subject};

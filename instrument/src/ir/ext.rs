@@ -83,7 +83,7 @@ pub trait RawExt<'m>: AnyValue<'m> + Sized {
     fn operand_count(&self) -> u32 {
         match self.kind() {
             ValueKind::LLVMArgumentValueKind | ValueKind::LLVMInlineAsmValueKind => 0,
-            // SAFETY: a value of any other kind for which inkwell has handles has operands.
+            // SAFETY: values of all other kinds that inkwell supports have operands.
             _ => unsafe { LLVMGetNumOperands(self.as_value_ref()) as u32 },
         }
     }

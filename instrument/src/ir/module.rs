@@ -112,7 +112,7 @@ impl Module {
         ext::link(&mut self.inner, other.inner, unit)
     }
 
-    /// Replaces `old` with `new`, in instructions immediately, and deletes `old` when no handle can point to it.
+    /// Replaces `old` with `new`, immediately in instructions; deletes `old` once no handle can point to it.
     pub fn supersede<'m>(&'m self, old: Value<'m>, new: Value<'m>) {
         assert!(old != new && old.ty() == new.ty());
         for user in old.using_instructions() {

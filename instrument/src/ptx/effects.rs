@@ -39,7 +39,7 @@ fn effect(instruction: &Instruction) -> Effect {
         ("wmma", Some("mma"))
         | ("mbarrier", Some("pending_count"))
         | ("clusterlaunchcontrol", Some("query_cancel")) => Effect::None,
-        // As in nvcc, votes only compute, as do texture reads: a kernel must not change a texture while reading it.
+        // As with nvcc, votes and texture reads only compute: a kernel must not change a texture while reading it.
         (
             "abs" | "activemask" | "add" | "addc" | "and" | "bfe" | "bfi" | "bfind" | "bmsk"
             | "bra" | "brev" | "clz" | "cnot" | "copysign" | "cos" | "createpolicy" | "cvt"

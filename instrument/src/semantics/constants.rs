@@ -1,4 +1,4 @@
-//! Places constants in the same memory as nvcc.
+//! Places constants in the same memory as nvcc does.
 
 use crate::ir::{Module, Variable, space::*, traits::*};
 use std::collections::HashSet;

@@ -2,8 +2,8 @@
 //
 //   counters THREADS       binary logarithm of the number of threads
 //
-// Each thread adds 1 to ROUNDS counters. For `filled` kernels, the host has set the counters to 0; for `stored` kernels, another kernel has,
-// so the values that these load are communicated.
+// Each thread adds 1 to ROUNDS counters. The host sets the counters of `filled` kernels to 0; another kernel sets those
+// of `stored` kernels, so the values that they load are communicated.
 
 #include <cstdio>
 #include <cstdlib>

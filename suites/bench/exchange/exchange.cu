@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     expected = 2 * expected + table_sum + unsigned(rounds - 1) * unsigned(words.size());
   }
   check(cudaMemcpy(words.data(), memory[launches % 2], bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  if (sum(words) != expected) printf("the words' sum is wrong\n"), failed = true;
+  if (sum(words) != expected) printf("the sum of the words is wrong\n"), failed = true;
   printf("%s\n", failed ? "FAILED" : "PASSED");
   return failed;
 }

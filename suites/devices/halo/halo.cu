@@ -48,7 +48,7 @@ __host__ __device__ inline float advance(float centre, float north, float south,
            0.05f * (300.0f - centre);
 }
 
-// Rows above `cut` are read from `upper`, the others from `lower`. `first` is the grid's row of the part's first CTA.
+// Rows above `cut` are read from `upper`, the others from `lower`. `first` is the index of the part's first CTA row.
 __global__ void hotspot(const float *upper, const float *lower, int cut, const float *power, float *result, int rows, int columns,
                         int steps, int first) {
     __shared__ float current[kTile][kTile];
@@ -64,7 +64,7 @@ __global__ void hotspot(const float *upper, const float *lower, int cut, const f
         heat[ty][tx] = power[cell];
     }
     __syncthreads();
-    // At the border of the grid, a cell takes the place of its missing neighbour: no heat flows out there.
+    // At the border of the grid, a cell stands in for its missing neighbour, so no heat flows out.
     const int north = row > 0 ? ty - 1 : ty, south = row < rows - 1 ? ty + 1 : ty;
     const int west = column > 0 ? tx - 1 : tx, east = column < columns - 1 ? tx + 1 : tx;
     bool done = false;
@@ -86,7 +86,7 @@ struct Grid {
     int useful() const { return kTile - 2 * pyramid; }
     int ctas(int cells) const { return (cells + useful() - 1) / useful(); }
     size_t cells() const { return static_cast<size_t>(rows) * columns; }
-    // Row of a part's first CTA, with the grid cut as in the analysis.
+    // Index of a part's first CTA row; the grid is cut as in the analysis.
     int firstCta(int part) const { return (part * ctas(rows) + parts - 1) / parts; }
     int firstRow(int part) const { return part < parts ? firstCta(part) * useful() : rows; }
     // Bytes that the CTAs on both sides of the cut load from the other part in a launch.
@@ -100,8 +100,8 @@ struct Grid {
     }
 };
 
-// State of a device: two arrays of temperatures in one allocation, in which it computes its own rows. Nothing uses default streams, so a
-// trace is the same on one device as on two.
+// State of a device: two arrays of temperatures in one allocation, in which it computes its own rows. No default stream
+// is used, so a trace is the same on one device as on two.
 struct Part {
     int device;
     cudaStream_t stream;
@@ -231,9 +231,9 @@ template <typename Message> Message exchange(const int pipes[2], const Message &
 long inTwoProcesses(const Grid &grid, const std::vector<float> &temperature, const std::vector<float> &power, float *result) {
     CHECK(grid.parts == 2, "the way `processes` needs two parts");
     int down[2], up[2];
-    CHECK(pipe(down) == 0 && pipe(up) == 0, "no pipes");
+    CHECK(pipe(down) == 0 && pipe(up) == 0, "failed to create the pipes");
     const pid_t child = fork();
-    CHECK(child >= 0, "no process");
+    CHECK(child >= 0, "failed to create the second process");
     const int number = child == 0 ? 1 : 0;
     const int pipes[2] = {number == 0 ? up[0] : down[0], number == 0 ? down[1] : up[1]};
     for (const int end : {up[0], up[1], down[0], down[1]})
@@ -318,7 +318,7 @@ int main(int argc, char **argv) {
     // Both processes write the result.
     const size_t bytes = grid.cells() * sizeof(float);
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CHECK(memory != MAP_FAILED, "no memory for the result");
+    CHECK(memory != MAP_FAILED, "failed to map memory for the result");
     float *result = static_cast<float *>(memory);
 
     bool passed = true;

@@ -1,6 +1,6 @@
-// Reads of textures as every type: a texel becomes four 32-bit numbers according to its format, and the type that is read
-// takes the low bits of as many of them as it has components. Checked against that rule and the digest of an H200's results
-// (driver 580, nvcc 13.0, 2026-11-27).
+// Reads of textures as every type: a texel becomes four 32-bit numbers according to its format, and each component of
+// the type that is read takes the low bits of one of them. Checked against that rule and the digest of an H200's
+// results (driver 580, nvcc 13.0, 2026-11-27).
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -127,7 +127,7 @@ int main() {
     read_all_as<ushort4, unsigned short, 4>();
     read_all_as<unsigned char, unsigned char, 1>();
     read_all_as<char4, signed char, 4>();
-    // Filters yield floats, so integer reads cannot use one.
+    // Filters yield floats, so integer reads cannot use them.
     const cudaChannelFormatDesc numbers = cudaCreateChannelDesc<int>();
     cudaArray_t array;
     SUCCEED(cudaMallocArray(&array, &numbers, 4, 4));

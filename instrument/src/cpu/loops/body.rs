@@ -116,7 +116,7 @@ fn is_plain_ptx(call: Call) -> bool {
     assembly.is_some_and(|(template, _)| ptx::only_computes(&template))
 }
 
-/// Whether a call reads the thread state, as do calls of device functions, reads of other special registers, and most
+/// Whether a call reads the thread state, as do calls to device functions, reads of other special registers, and most
 /// inline PTX.
 fn needs_thread_block(call: Call) -> bool {
     let Some(callee) = call.get_called_fn_value() else {

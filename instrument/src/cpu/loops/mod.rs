@@ -7,7 +7,7 @@
 //! thread needs after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a
 //! region and a range of threads; it returns the region in which they continue. Threads that diverge at a barrier get
 //! separate calls. Kernels that wait in any other way ([`CpuKernel::can_loop`]) or have variable-size stack memory are
-//! not changed: their threads are fibers.
+//! not changed: their threads run as fibers.
 
 mod body;
 mod columns;

@@ -62,7 +62,7 @@ fn addresses_are_followed_through_registers() {
 }
 
 #[test]
-fn asynchronous_copies_are_accesses_to_their_global_side() {
+fn asynchronous_copies_access_global_memory() {
     use Number::{Fixed, Operand};
     let load = "cp.async.cg.shared.global [$0], [$1], 16";
     check(load, Op::Load, Fixed(16), 1, true);
