@@ -74,9 +74,9 @@ pub struct Parameter {
     pub offset_bytes: u32,
 }
 
-/// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA. Returns the region
-/// in which all of them continue, [`EXIT`] or [`DIVERGED`]. If `last <= first`, runs the threads from `first` to the end of
-/// the CTA, then those from 0 to `last`.
+/// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA. Returns
+/// [`EXIT`], [`DIVERGED`], or the region in which all of them continue. If `last <= first`, runs the threads from
+/// `first` to the end of the CTA, then those from 0 to `last`.
 pub type Step = unsafe extern "C" fn(
     args: *mut *mut c_void,
     frame: *mut u8,
@@ -87,7 +87,7 @@ pub type Step = unsafe extern "C" fn(
 
 /// Result of a [`Step`] after which all threads have ended.
 pub const EXIT: u32 = u32::MAX;
-/// Result of a [`Step`] after which threads continue in different regions; the frame begins with the region of each.
+/// Result of a [`Step`] after which threads continue in different regions; the frame begins with each thread's region.
 pub const DIVERGED: u32 = u32::MAX - 1;
 /// A frame has room for a multiple of this number of threads.
 pub const FRAME_THREADS_UNIT: u32 = 64;

@@ -1,4 +1,4 @@
-//! Names of the environment variables that are passed to a traced program. [`Config`](crate::Config) explains those that
+//! Names of the environment variables passed to a traced program. [`Config`](crate::Config) explains those that
 //! configure it.
 
 pub const BINS: &str = "SUPERSTEP_BINS";

@@ -29,7 +29,7 @@ struct SuperstepRecord {
 #define SUPERSTEP_DETAIL_SM_SHIFT 10     /* bits 0-9: thread number in the CTA; 10-21: SM */
 #define SUPERSTEP_DETAIL_SM_MASK 0xfff
 #define SUPERSTEP_DETAIL_GROUP_SHIFT 22  /* bits 22-26: number of records in this access group, minus one */
-#define SUPERSTEP_DETAIL_LAP_SHIFT 30    /* bit 30: 1 in the first use of the slot, 0 in the second, 1 in the third, … */
+#define SUPERSTEP_DETAIL_LAP_SHIFT 30    /* bit 30: 1 in the slot's first use, 0 in the second, 1 in the third, … */
 #define SUPERSTEP_DETAIL_LEADER_SHIFT 31 /* bit 31: first record of its access group */
 #define SUPERSTEP_DETAIL_WIDTH_SHIFT 32  /* bits 32-63: width in bytes */
 
@@ -41,7 +41,7 @@ struct TraceContext {
   uint32_t pad;
   struct SuperstepBin *bins;
   struct SuperstepRecord *records; /* bins x bin_records, in mapped host memory */
-  uint64_t **site_counts;      /* count probe: for each module number, an array in device memory with one counter per site */
+  uint64_t **site_counts;      /* count probe: by module number, arrays in device memory with one counter per site */
   const uint64_t *selection;   /* the CTAs to record (see selection.h); null if no launch needs it */
 };
 

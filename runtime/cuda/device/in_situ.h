@@ -15,11 +15,11 @@
 #define IN_SITU_ENTRY_BYTES 16
 
 /* For each line of 2^IN_SITU_LINE_SHIFT bytes, shadow memory contains the 32-bit number of the last launch that stored
- * there: 0 if the host has written the whole line since, or identical bytes if it was never written or its writer is
- * unknown. */
+ * there: 0 if the host has written the whole line since, or four identical bytes if it was never written or its writer
+ * is unknown. */
 #define IN_SITU_LINE_SHIFT 5
 
-/* The location of a block's shadow. Block n is at index n modulo the size of the table, or has no shadow. */
+/* The location of a block's shadow. Block n, if it has a shadow, is at index n modulo the size of the table. */
 struct InSituBlock {
   uint64_t number; /* address >> IN_SITU_BLOCK_SHIFT, or 0 for none */
   uint64_t lines;  /* address of the first line's launch number */
@@ -111,7 +111,7 @@ struct InSituTransfer {
   uint64_t unused;
 };
 
-/* The receiver CTA in rows for pairs of launches, for any source CTA. `count` counts bytes with multiple writers. */
+/* Replaces the receiver CTA in rows for pairs of launches, where `count` counts bytes with multiple writers. */
 #define IN_SITU_OF_LAUNCHES 0x7ffffff
 /* Likewise, but `bytes` counts bytes that may have been received before. */
 #define IN_SITU_PERHAPS_AGAIN 0x7fffffe
@@ -128,10 +128,10 @@ struct InSituContext {
   struct InSituTransfer *transfers;
   uint64_t transfer_mask;   /* number of rows, minus one */
   const uint32_t *kernels;  /* each launch's kernel number, indexed by launch number */
-  uint64_t *split;          /* per-byte entries, in groups of four; the first word of the first group counts the groups in use */
+  uint64_t *split;          /* per-byte entries in groups of four; the very first word counts the groups in use */
   uint64_t split_most;      /* number of groups */
   const uint64_t *selection;
-  uint64_t block_bits;      /* mask of launch << 38 | cta << 11 | … for a block of CTAs: excludes the lower bits of the CTA */
+  uint64_t block_bits;      /* mask for launch << 38 | cta << 11 | … that leaves the bits of a block of CTAs */
 };
 
 #define IN_SITU_VERSION 0x300000001ull

@@ -37,7 +37,7 @@ __device__ inline Entry load(const void *place) {
   return e;
 }
 
-// Can load from the L1 cache. Suitable for words that only exchanges change and to which a launch only adds bits: a
+// May load from the L1 cache. Suitable for words that only exchanges change and to which a launch only adds bits: a
 // stale value merely causes a failed exchange.
 __device__ inline Entry load_cached(const void *place) {
   Entry e;

@@ -60,14 +60,14 @@ __device__ ALWAYS_INLINE unsigned reader_hash(uint64_t me, uint64_t word) {
   return mixed((unsigned)(me >> IN_SITU_CTA_SHIFT) * 0x9e3779b1u ^ (unsigned)(word >> 5) * 0x85ebca77u);
 }
 
-// The number of places for the first tries. It is small so that the part of the set that a launch usually needs stays
-// in the L2 cache.
+// The number of places that the first tries use. It is small so that the part of the set that a launch usually needs
+// stays in the L2 cache.
 #define NEAR_PLACES ((64u << 20) / sizeof(InSituReader))
 #define NEAR_TRIES 3
 
 // Returns the next row to try for a word in the set of received words. Neighbouring words have neighbouring rows. The
-// first tries use near places, all of which may be taken in large launches; later tries are scattered, since steps
-// alone might not leave the near places.
+// first tries use the near places, which may all be taken in large launches; later tries are scattered, since stepping
+// alone might never leave the near places.
 __device__ ALWAYS_INLINE uint64_t reader_place(unsigned hash, unsigned word, unsigned tries, uint64_t mask) {
   const unsigned next = hash + tries * (hash >> 7 | 1);
   const uint64_t group = tries < NEAR_TRIES ? next & (NEAR_PLACES / 32 - 1) : mixed(next);
@@ -317,7 +317,7 @@ template <unsigned words> __device__ ALWAYS_INLINE void write(Me me, Entry *plac
     if (equal(was[i], entries[i])) continue;
     // Nothing changes if this thread was the first to write and, if this is a store, has stored before.
     if (((entries[i].now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (!plain || entries[i].now & IN_SITU_PLAIN)) continue;
-    // The same holds once multiple threads have changed the word by atomic operations.
+    // The same holds once multiple threads have changed the word with atomic operations.
     if (!plain && !is_split(entries[i]) && equal(in_situ_written(entries[i], me.now, plain), entries[i])) continue;
     out_of_line(write_in_full)(me.context, me.parameter, place + i, entries[i].before, entries[i].now, bytes, plain);
   }

@@ -392,8 +392,7 @@ __device__ ALWAYS_INLINE void store_at(const void *context, ulong64 launch, uint
   store_of<1u << width_log2>(context, launch, address);
 }
 
-// Handles an atomic operation. Most of them are completed here: those on words that threads in the CTA access
-// repeatedly.
+// Handles an atomic operation. Most are on words that threads in the CTA access repeatedly; these are completed here.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void atomic_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   if (__builtin_expect(__activemask() != 0xffffffffu, 0)) atomics_apart(context, launch);
@@ -430,7 +429,7 @@ __device__ ALWAYS_INLINE void access_at(const void *context, ulong64 launch, uns
   atomic_at<width_log2>(context, launch, address, function);
 }
 
-// Handles an access. `is_constant` means that site and width are compile-time constants.
+// Handles an access. `is_constant` means that the site and the width are compile-time constants.
 __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigned site, void *address, unsigned width_bytes, void *own,
                                           bool is_constant) {
   InSituFunction *function = static_cast<InSituFunction *>(own);

@@ -66,7 +66,7 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
   const unsigned leader = __ffs(mask) - 1;
   const Shape shape(launch);
 
-  // In a run, the distance from each lane to the next is the same. Two neighbours determine it, and all lanes check it.
+  // In a run, the distance between neighbouring lanes' addresses is constant. Two lanes determine it; all check it.
   const unsigned pairs = mask & mask >> 1;
   const unsigned first_lane = __ffs(pairs ? pairs : mask) - 1;
   const uint64_t base = __shfl_sync(mask, (unsigned long long)address, first_lane);
@@ -176,7 +176,7 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
     write_group(context, launch, mask, site, where, width_bytes);
     return;
   }
-  // The compiler may have merged the probes of two sites, and widths may differ between lanes, but they rarely do.
+  // The compiler may have merged the probes of two sites, and widths may differ between lanes, but both are rare.
   const unsigned leader = __ffs(mask) - 1;
   const unsigned leader_site = __shfl_sync(mask, site, leader);
   const unsigned leader_width = __shfl_sync(mask, width_bytes, leader);

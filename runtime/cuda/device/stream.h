@@ -1,5 +1,5 @@
 /* Rings in device memory that kernels write and the host reads in the `stream` protocol (src/recorder/stream/layout.rs
- * mirrors them; a test compares the two). docs/capture has the protocol (protocol.md) and its proof (correctness.md).
+ * mirrors them; a test compares both). docs/capture contains the protocol (protocol.md) and its proof (correctness.md).
  *
  * The buffer of a CUDA stream is a contiguous range of device memory: a StreamHeader, a StreamRing for each ring, and
  * the rings' data. A kernel's first trailing parameter is the buffer's address. The second one contains the launch
@@ -44,10 +44,10 @@ struct StreamHeader {
   uint64_t version;         /* SUPERSTEP_STREAM_VERSION */
   uint64_t host_slots;      /* number of pieces per ring that fit in host memory, a power of two */
   uint64_t data;            /* host memory: rings x host_slots pieces */
-  uint64_t ready;           /* host memory: rings x host_slots pairs: number of the piece + 1 | its valid units << 32; its launch */
-  uint64_t taken;           /* host memory: for each ring, 128 bytes apart, the number of pieces that the host has read */
-  uint64_t ended;           /* host memory: number of launches that have ended and whose pieces have all been announced */
-  uint64_t serial;          /* number of launches that have ended in this buffer, and so the 0-based number of the running one */
+  uint64_t ready;           /* host memory: rings x host_slots pairs: piece number + 1 | valid units << 32; launch */
+  uint64_t taken;           /* host memory: for each ring, 128 bytes apart, the number of pieces read by the host */
+  uint64_t ended;           /* host memory: number of launches that have ended with all their pieces announced */
+  uint64_t serial;          /* number of ended launches in this buffer, which is the running launch's number (from 0) */
   uint64_t arrived;         /* CTAs of the flush kernel that have finished */
   uint64_t pad[7];
   uint64_t selection;       /* the CTAs to record (see selection.h); 0 if no launch needs it */
@@ -56,7 +56,7 @@ struct StreamHeader {
 /* A short record begins with one unit, a long one with two:
  *
  *   word 0   short: bits 0-47 base address, 48-63 stride (signed)     long: base address
- *   word 1   bits 0-7 tag, 8-12 warp, 13-15 logarithm of the width, 16-27 site in its module, 28-31 module, 32-63 linear CTA
+ *   word 1   bits 0-7 tag, 8-12 warp, 13-15 log2 of the width, 16-27 site in its module, 28-31 module, 32-63 linear CTA
  *            (width and site only in short records)
  *   word 2   long: bits 0-31 site, 32-63 mask
  *   word 3   long: bits 0-31 stride (signed), 32-63 width

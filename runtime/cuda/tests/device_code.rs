@@ -66,7 +66,7 @@ fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
     );
 }
 
-/// Returns a module's PTX and what ptxas prints about it: registers and spills.
+/// Returns a module's PTX and ptxas's report on its registers and spills.
 fn assemble(tools: &Toolchain, module: &Path) -> (String, String) {
     let ptx = module.with_extension("ptx");
     let feature = format!("-mattr=+{}", tools.cuda.ptx_feature());
@@ -105,7 +105,7 @@ fn the_probes_compile_without_spills() {
     }
 }
 
-/// Returns the PTX of the stress program with the probe from `device/NAME.cu` inlined and what ptxas prints about it.
+/// Returns the PTX of the stress program with the probe from `device/NAME.cu` inlined, and ptxas's report on it.
 fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
@@ -238,7 +238,7 @@ fn the_in_situ_handler_has_no_fence() {
     assert_eq!(
         ptx.matches("atom.release.gpu.global.cas.b128").count(),
         1,
-        "per-byte entries are written before the entry that leads to them"
+        "per-byte entries are written before the entry that points to them"
     );
     assert!(!ptx.contains("membar") && !ptx.contains("fence."), "{ptx}");
 }

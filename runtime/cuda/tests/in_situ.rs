@@ -61,8 +61,8 @@ fn stores_to_another_devices_memory_make_loads_unknown() {
     let environment = [("FAKE_MAX_BYTES", "16777216"), ("FAKE_SLOW_FILLS", "")];
     let run = run("devices", &environment);
     assert!(run.status.success(), "{}", run.stderr);
-    // The copy on device 1 changes device 0's shadow. A kernel on device 1 that only stores to that device's memory has no
-    // effect on it, but one that stores elsewhere invalidates it.
+    // The copy on device 1 changes device 0's shadow. A kernel on device 1 that only stores to that device's memory has
+    // no effect on it, but one that stores elsewhere invalidates it.
     let expected = "\
         1:0 after -1, 2:0 after 0, 3:0 after -1, 4:0 after 2, 5 has no shadow, 6 has no shadow, \
         7 has no shadow, ";

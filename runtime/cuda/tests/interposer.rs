@@ -1,4 +1,4 @@
-//! Tests of the library between a program and a stand-in for libcudart, without a GPU: launches, events, faults and exits.
+//! Tests of the library between a program and a stand-in for libcudart (no GPU): launches, events, faults and exits.
 
 mod common;
 
@@ -82,7 +82,7 @@ fn host_actions_are_recorded() {
     );
 }
 
-/// Memory of another process is an imported allocation from when it is first opened until it is last closed, and no two overlap.
+/// Another process's memory is an imported allocation from its first opening to its last closing. No two overlap.
 #[test]
 fn memory_of_another_process_is_an_imported_allocation() {
     use AllocationKind::{Device, Imported};
@@ -354,7 +354,7 @@ fn an_oversized_cooperative_launch_is_the_programs_error() {
     );
 }
 
-/// CUB computes nothing and reports nothing if its kernels are missing, so the run has to report it, even without tracing.
+/// CUB does nothing and reports no error if its kernels are missing, so the run has to report it, even without tracing.
 #[test]
 fn a_kernel_that_no_image_contains_is_a_fault() {
     for probe in ["trace", "none"] {

@@ -132,7 +132,7 @@ impl EventPool {
         Some(event)
     }
 
-    /// Returns events to the pool that no stream uses any more.
+    /// Puts events that no stream uses any more back into the pool.
     pub fn give_back(&self, events: impl IntoIterator<Item = Option<Event>>) {
         let mut pool = self.0.lock();
         for event in events.into_iter().flatten() {

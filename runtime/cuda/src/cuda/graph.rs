@@ -13,7 +13,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-/// A `cudaGraphNodeType` of any version of CUDA.
+/// A `cudaGraphNodeType` from any version of CUDA.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeKind(pub c_int);
@@ -87,7 +87,7 @@ pub fn last_captured(stream: Stream) -> Option<GraphNode> {
 /// The nodes in one row of a list from CUDA, and the data of their edge.
 pub type Row<const NODES: usize> = ([GraphNode; NODES], u64);
 
-/// Returns all rows of a list. `query` gets null pointers and a place for their number, then columns with enough room.
+/// Returns all rows of a list. `query` gets null pointers and a place for the row count, then columns with enough room.
 pub fn rows<const NODES: usize>(
     has_data: bool,
     query: impl Fn([*mut GraphNode; NODES], *mut u64, *mut usize) -> Status,

@@ -16,7 +16,7 @@ macro_rules! handles {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(*mut $target);
 
-        // SAFETY: the handle is a number to this library, which never dereferences it; CUDA accepts handles in any
+        // SAFETY: the handle is just a number to this library, which never dereferences it; CUDA accepts handles in any
         // thread.
         unsafe impl Send for $name {}
         // SAFETY: the handle is never changed in place.

@@ -18,7 +18,7 @@ const DEVICE_TO_HOST: c_int = cudaMemcpyKind::cudaMemcpyDeviceToHost as c_int;
 const DEVICE_TO_DEVICE: c_int = cudaMemcpyKind::cudaMemcpyDeviceToDevice as c_int;
 const BY_ADDRESS: c_int = cudaMemcpyKind::cudaMemcpyDefault as c_int;
 
-/// Records a copy of bytes x rows x slices. `kind` is a `cudaMemcpyKind` of any version of CUDA.
+/// Records a copy of bytes x rows x slices. `kind` is a `cudaMemcpyKind` from any version of CUDA.
 fn record_box(to: Rows, from: Rows, kind: c_int, size: [usize; 3], into: StreamArgument) {
     let on_device = || match kind {
         HOST_TO_HOST => [false, false],

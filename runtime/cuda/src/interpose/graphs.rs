@@ -145,7 +145,7 @@ macro_rules! memory_changes {
     ($($name:ident($($argument:ident: $type:ty),*) = $of_node:ident($($given:expr),*);)*) => {$(
         interposed! { [$name](instance: GraphExec, node: GraphNode, $($argument: $type),*) |real| {
             memory_changed(real(), instance, node, |own| {
-                // SAFETY: the program's arguments, which the real function has accepted.
+                // SAFETY: these are the program's arguments, which the real function has accepted.
                 unsafe { cuda!($of_node(own.raw(), $($given),*)) }
             })
         } }
@@ -254,7 +254,7 @@ interposed! {
     [cudaGraphExecNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *mut cudaGraphNodeParams) |real| {
         let what = "cudaGraphExecNodeSetParams";
         match kind_of(parameters) {
-            // SAFETY: the program's parameters, which the real function has accepted.
+            // SAFETY: these are the program's parameters, which the real function has accepted.
             Some(NodeKind::COPY | NodeKind::FILL) => memory_changed(real(), instance, node, |own| unsafe {
                 cuda!(cudaGraphNodeSetParams(own.raw(), parameters))
             }),

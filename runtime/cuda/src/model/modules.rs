@@ -106,7 +106,7 @@ impl Modules {
         }
     }
 
-    /// Returns whether `kernel` is the first launched on `device` that may call `malloc`.
+    /// Returns whether `kernel` is the first kernel launched on `device` that may call `malloc`.
     pub fn allocates_first(&mut self, device: i32, kernel: &str) -> bool {
         let first = (self.allocating.get(&device)).is_some_and(|names| names.contains(kernel));
         if first {

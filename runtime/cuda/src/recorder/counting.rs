@@ -37,7 +37,7 @@ pub struct Counters {
     pub context: u64,
     /// Number of modules whose sites are counted.
     modules: usize,
-    /// Held while a launch is enqueued, since each launch must clear, use and read the counters before the next launch.
+    /// Held while a launch is enqueued, since each launch must clear, use and read the counters before the next does.
     submit: Mutex<()>,
     counters: u64,
     sites: Arc<Vec<SiteId>>,

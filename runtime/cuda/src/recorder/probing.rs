@@ -114,7 +114,7 @@ impl Probing {
     }
 
     /// Returns the native copy of a kernel on this device. Returns `None` unless `call` is plain, since the copy is
-    /// launched by the driver.
+    /// launched through the driver.
     fn native(&self, call: &Call<'_>, kernel: &Kernel) -> Option<Function> {
         if call.form != Form::Plain {
             return None;
@@ -173,7 +173,7 @@ fn place(
     } else {
         if known != 0 {
             memory.remove(&device);
-            // SAFETY: no launch uses the memory any longer, since each one was waited for.
+            // SAFETY: no launch uses the memory any longer, since the launching thread waits for each one.
             unsafe { free_device_memory(known) };
         }
         let allocated = device_memory(bytes, "probe")?;

@@ -79,8 +79,8 @@ impl Runtime {
         device.as_ref().ok()
     }
 
-    /// Like [`device`](Self::device), but for a launch. Reports an error as a fault, since many programs do not check their
-    /// launches.
+    /// Like [`device`](Self::device), but for a launch. Reports errors as faults, since many programs do not check
+    /// their launches.
     pub fn device_to_launch_on(&self) -> Option<&Device> {
         static REPORTED: Once = Once::new();
         self.device();

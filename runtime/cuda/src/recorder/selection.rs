@@ -17,7 +17,7 @@ pub fn launch_bits(recorded: Recorded) -> u64 {
     }
 }
 
-/// Writes the words that `superstep_takes_cta` reads to the device; returns their address, or 0 if no launch needs them.
+/// Writes the words for `superstep_takes_cta` to the device; returns their address, or 0 if no launch needs them.
 pub fn device_selection() -> Result<u64, CudaError> {
     let selection = &session().config().selection;
     if selection.is_by_cta() {

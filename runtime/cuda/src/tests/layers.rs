@@ -20,7 +20,7 @@ fn collect(folder: &Path, source: &Path, layer: usize, upward: &mut Vec<String>)
             continue;
         }
         let file = path.strip_prefix(source).expect("a source").display();
-        let text = fs::read_to_string(&path).expect("a text");
+        let text = fs::read_to_string(&path).expect("a text file");
         for place in text
             .match_indices("crate::")
             .map(|(at, word)| at + word.len())

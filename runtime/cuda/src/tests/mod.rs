@@ -6,7 +6,7 @@ mod layouts;
 
 use std::path::PathBuf;
 
-/// Returns the first of `names` that is on the `PATH` or is a path, or prints why the test is skipped and returns `None`.
+/// Returns the first of `names` that is on the `PATH` or is a path; if there is none, prints why the test is skipped.
 pub fn find(names: &[&str]) -> Option<PathBuf> {
     let found = names.iter().find_map(|name| {
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -26,13 +26,13 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
     found
 }
 
-/// Compiles and runs a C program that includes headers from `device/`; returns its output, or `None` without a compiler.
+/// Compiles and runs a C program that uses headers from `device/`. Returns its output, or `None` without a compiler.
 pub fn run_c(source: &str) -> Option<String> {
     let arguments = ["-x", "c", "-std=c11", "-Wall", "-Werror"];
     run(&["clang-22", "clang", "cc"], &arguments, source, "")
 }
 
-/// Like [`run_c`], for a C++ program that includes handlers from `device/`, parts of which may be unused, and reads `input`.
+/// Like [`run_c`], for a C++ program that reads `input` and uses parts of handlers from `device/`.
 pub fn run_cpp(source: &str, input: &str) -> Option<String> {
     let arguments = ["-x", "c++", "-std=c++17", "-O1", "-w"];
     run(&["clang++-22", "clang++", "c++"], &arguments, source, input)

@@ -1,4 +1,4 @@
-/* A proprietary library with its own CUDA runtime, which finds the driver through dlopen, dlsym and cuGetProcAddress. */
+/* A proprietary library whose own CUDA runtime finds the driver through dlopen, dlsym and cuGetProcAddress. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ int cuLibraryGetKernel(void **handle, void *library, const char *name) {
   return *handle = &kernels[used++], 0;
 }
 int cuFuncGetName(const char **name, void *function) { return *name = ((struct kernel *)function)->name, 0; }
-/* The memory of all other processes is one block of 4096 bytes; a handle refers to the part that begins at an offset. */
+/* All other processes' memory is one block of 4096 bytes; a handle refers to the part that begins at an offset. */
 char other_process[4096];
 int cuMemGetAddressRange_v2(unsigned long long *start, size_t *bytes, unsigned long long address) {
   return *start = (unsigned long long)other_process, *bytes = sizeof other_process, 0;

@@ -1,5 +1,5 @@
-/* Just enough of libcudart for tests without a GPU: streams are threads, kernels are host functions, and a device error is sticky and stops
- * everything, host functions included, as on a GPU. */
+/* Just enough of libcudart for tests without a GPU: streams are threads, kernels are host functions, and a device error
+ * is sticky and stops everything, host functions included, as on a GPU. */
 #include "kernel.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ struct stream {
   int busy, device;
   struct stream *next;
 };
-/* The number of times that an event was recorded, and the latest recording that has happened; streams reach recordings in any order. */
+/* How often an event was recorded, and the latest recording reached so far; streams reach recordings in any order. */
 struct event {
   int recorded, happened;
   struct timespec when;

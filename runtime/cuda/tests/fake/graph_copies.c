@@ -1,4 +1,4 @@
-/* A "CUDA program" for the stand-ins, with graphs that copy and fill memory between kernels. Each copy has a different size. */
+/* A "CUDA program" for the stand-ins: its graphs copy and fill memory between kernels. Each copy has its own size. */
 #include "kernel.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* CUDA graphs for the stand-ins for libcudart and libcuda, which are both built with this file. A node has a word for each argument of its
- * kernel. As in CUDA, an instance keeps the nodes that the graph had when it was instantiated. */
+/* CUDA graphs for the stand-ins for libcudart and libcuda, both built with this file. A node has a word for each
+ * argument of its kernel. As in CUDA, an instance keeps the nodes that its graph had when it was instantiated. */
 #include "kernel.h"
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* A "CUDA program" for the stand-ins that runs in situ. Its kernel prints what it finds in shadow memory, and writes there as device code
- * does.
- * `program MODE`. With BY_DRIVER, it allocates memory through the driver API. */
+/* A "CUDA program" for the stand-ins that runs in situ. Its kernel prints the contents of shadow memory, and writes
+ * there as device code does. `program MODE`. With BY_DRIVER, it allocates memory through the driver API. */
 #include "../../device/in_situ.h"
 #include "../../device/selection.h"
 #include "kernel.h"
@@ -80,7 +79,7 @@ static void launch_kernel(void) {
   cudaDeviceSynchronize();
 }
 
-/* Allocates all device memory that would be free without shadow memory. A piece of shadow memory takes at least 8 MiB. */
+/* Allocates the device memory that would be free without shadow memory, each piece of which takes at least 8 MiB. */
 static void allocate_all(int is_first_freed) {
   static uint32_t *first;
   void *all;

@@ -34,7 +34,7 @@ void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, 
 
 static uint64_t store_word(uint64_t *word, uint64_t value) { return __atomic_exchange_n(word, value, __ATOMIC_RELAXED); }
 
-/* Does what device/probe_trace_thesis.cu does for one warp with all 32 lanes active, or what device/probe_count.cu does. */
+/* Acts like device/probe_trace_thesis.cu for one warp with all 32 lanes active, or like device/probe_count.cu. */
 static void probe(struct TraceContext *trace, unsigned cta, unsigned site, uint64_t address) {
   if (trace->version != SUPERSTEP_CONTEXT_VERSION) abort();
   if (!strcmp(PROBE, "count")) {
@@ -112,7 +112,7 @@ static void unregister(void) { __cudaUnregisterFatBinary(binary); }
 
 static int launch(int, float *, uint64_t, unsigned, void *);
 static float *late_memory;
-/* Handlers run in reverse order: main's runs before our library ends the run, the others after the module is unregistered. */
+/* Handlers run in reverse order: main's before our library ends the run, the others after the module unregisters. */
 static void late(void) {
   if (!late_memory) return;
   const int launched = launch(0, late_memory, 2, 32, 0) | launch(3, late_memory, 0, 32, 0);

@@ -1,5 +1,5 @@
-// A traced kernel, a multiplication by cuBLAS, and a traced kernel that reads the product. cuBLAS is loaded with dlopen, so
-// that it need not be linked; if it is missing, the program says so.
+// A traced kernel, a multiplication by cuBLAS, and a traced kernel that reads the product. cuBLAS is loaded with
+// dlopen, so that it need not be linked; if it is missing, the program says so.
 #include <cstdio>
 #include <dlfcn.h>
 
@@ -8,7 +8,7 @@ __global__ void fill(float *a, float *b, int count) {
   if (i < count) a[i] = i % 7, b[i] = i % 5;
 }
 
-// Reads what cuBLAS wrote and what `fill` wrote before cuBLAS ran.
+// Reads values that cuBLAS wrote, and values that `fill` wrote before cuBLAS ran.
 __global__ void add(float *sum, const float *c, const float *a, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) sum[i] = c[i] + a[i];

@@ -1,8 +1,8 @@
-// Stress program for the trace on a GPU: kernels that call the probe themselves, as instrumented kernels do, with made-up
+// Stress program for tracing on a GPU: kernels that call the probe themselves, as instrumented kernels do, with made-up
 // addresses that identify each access. `check.rs` reads the capture and looks for every one of them.
 //
-// The device pass sees kernels with the two trailing parameters, the host pass sees them without. tests/gpu/README.md
-// explains how to build and run it.
+// The device pass sees the kernels with the two trailing parameters; the host pass sees them without.
+// tests/gpu/README.md explains how to build and run it.
 //
 //   stress MODE CTAS THREADS ROUNDS LAUNCHES STREAMS
 //

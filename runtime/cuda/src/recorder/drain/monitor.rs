@@ -21,7 +21,7 @@ use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Time without progress after which a kernel is reported by default.
+/// Default time without progress after which a kernel is reported.
 const WATCHDOG: Duration = Duration::from_secs(30);
 
 /// A launch whose end the monitor handles.
@@ -155,7 +155,7 @@ impl Worker {
         if lost > 0 {
             session().records_lost(lost);
             let text =
-                format!("{name}: {lost} records were reserved on the device and never written");
+                format!("{name}: {lost} records were reserved on the device but never written");
             match ending.failure {
                 Some(_) => session().warning(text),
                 None => session().fault(text),

@@ -139,7 +139,7 @@ impl Queue {
         launches.cloned().collect()
     }
 
-    /// Sleeps until the launch with number `serial` is pushed or the queue closes, but at most for `patience`.
+    /// Sleeps until the launch with number `serial` is pushed or the queue closes, but for at most `patience`.
     pub fn sleep_until(&self, serial: u64, patience: Duration) {
         let mut state = self.state.lock();
         state.sleepers += 1;
@@ -148,7 +148,7 @@ impl Queue {
         state.sleepers -= 1;
     }
 
-    /// Returns whether a launch whose end the device counts is complete or faulted.
+    /// Returns whether a launch whose end the device counts has completed or faulted.
     pub fn is_over(&self, ticket: &Ticket) -> bool {
         self.ended
             .is_some_and(|ended| ended.launches() > ticket.serial)
@@ -182,7 +182,7 @@ impl Queue {
         self.changed.wait_while(&mut self.state.lock(), waiting);
     }
 
-    /// Removes a launch that has no part in the stream. Must not be used for launches whose ends the device counts.
+    /// Removes a launch no part of which is in the stream. Must not be used for launches whose ends the device counts.
     pub fn cancel(&self, ticket: &Ticket) {
         let mut state = self.state.lock();
         let old_count = state.launches.len();
@@ -255,13 +255,13 @@ impl Queue {
         }
     }
 
-    /// Records progress of the stream.
+    /// Records that the stream has made progress.
     pub fn moved(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
         PROGRESS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns a number that changes with the stream's progress.
+    /// Returns a number that changes whenever the stream makes progress.
     pub fn progress(&self) -> u64 {
         self.progress.load(Ordering::Relaxed)
     }

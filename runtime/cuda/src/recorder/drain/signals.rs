@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Number of launches that are not completely written. A traced launch counts twice, for its records and for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
-/// A number that changes with the progress of a stream or the monitor.
+/// A number that changes whenever a stream or the monitor makes progress.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
 /// The process whose monitor runs; processes forked from it have no monitor.

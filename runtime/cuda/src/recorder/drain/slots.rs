@@ -18,7 +18,7 @@ struct State {
     count: usize,
 }
 
-/// A slot that nothing else uses, until it is dropped.
+/// A slot that nothing else uses until this value is dropped.
 pub struct Slot {
     pub number: usize,
     memory: Pinned,
@@ -63,7 +63,7 @@ impl Slots {
 }
 
 impl Slot {
-    /// Returns the slot's memory. Not a field, so that closures that read it own the slot.
+    /// Returns the slot's memory. A method, not a field, so that closures that read the memory own the slot.
     pub fn memory(&self) -> Pinned {
         self.memory
     }

@@ -39,7 +39,7 @@ pub enum PlanError {
     )]
     Node(NodeKind),
     /// The edges form a cycle, or connect nodes of other graphs.
-    #[error("its edges do not allow any order of its nodes")]
+    #[error("no order of its nodes satisfies its edges")]
     Edges,
     #[error(
         "a changed node was not found in the instance; instantiate the changed graph instead, or trace the program"

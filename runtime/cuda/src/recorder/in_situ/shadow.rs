@@ -222,7 +222,7 @@ impl Shadow {
         whole.chain(edges).chain(cut).collect()
     }
 
-    /// Returns the end of a range, rounded up to a line if its allocation ends there as well and the rest of the line is free.
+    /// Returns the end of a range, rounded up to a line if its allocation also ends there and the rest of it is free.
     fn end_of_line(&self, end: u64) -> u64 {
         let until = end.checked_next_multiple_of(LINE_BYTES).unwrap_or(end);
         let ends_here = (self.live.range(..end).next_back())

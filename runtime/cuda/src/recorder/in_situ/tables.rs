@@ -55,8 +55,8 @@ fn limits_address_space() -> bool {
     limit.rlim_cur != infinite
 }
 
-/// Allocates cleared device memory for `rows` rows, or for fewer if memory is short; returns the memory's address and the
-/// number of rows.
+/// Allocates cleared device memory for `rows` rows, or for fewer if memory is short; returns its address and the number
+/// of rows.
 fn table(mut rows: usize, row_bytes: usize, what: &str) -> Result<(u64, u64), CudaError> {
     loop {
         match cleared(rows * row_bytes, what) {

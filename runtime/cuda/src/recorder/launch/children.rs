@@ -278,7 +278,7 @@ impl Launch {
         let [grid, block] = shape.map(|[x, y, z]| dim3 { x, y, z });
         let bytes = request.bytes as usize;
         let launch = |arguments: *mut *mut c_void| {
-            // SAFETY: the stub was registered, and there is a pointer to each of the kernel's arguments, the trailing ones included.
+            // SAFETY: the stub was registered, and there is a pointer to each argument, including the trailing ones.
             unsafe {
                 cuda!(cudaLaunchKernel(
                     stub.raw(),

@@ -259,7 +259,7 @@ impl<'a> Call<'a> {
         (status, queued)
     }
 
-    /// Reports how the trace may have caused a launch to be refused.
+    /// Reports how tracing may have caused CUDA to refuse a launch.
     pub fn explain_refusal(&self, kernel: &Kernel, status: Status) {
         let threads = self.block.iter().product::<u32>() as c_int;
         let name = &kernel.name;

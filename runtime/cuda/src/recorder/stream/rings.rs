@@ -3,13 +3,13 @@
 use super::layout::{Shape, TAKEN_STRIDE_WORDS};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The device's count of launches that have ended, in the buffer's host part. All pieces of these launches have been announced.
+/// The device's count of ended launches, in the buffer's host part. All pieces of these launches have been announced.
 #[derive(Clone, Copy)]
 pub struct Ended(*const AtomicU64);
 
-// SAFETY: the word lives as long as the value (a condition of `HostRing::all`), and is only read, atomically.
+// SAFETY: the word lives as long as the value (a condition of `HostRing::all`), and is only read atomically.
 unsafe impl Send for Ended {}
-// SAFETY: the word is only read, atomically.
+// SAFETY: the word is only read atomically.
 unsafe impl Sync for Ended {}
 
 impl Ended {
@@ -27,9 +27,9 @@ pub struct Peek {
     mask: u32,
 }
 
-// SAFETY: the words live as long as the value (a condition of `HostRing::all`), and are only read, atomically.
+// SAFETY: the words live as long as the value (a condition of `HostRing::all`), and are only read atomically.
 unsafe impl Send for Peek {}
-// SAFETY: the words are only read, atomically.
+// SAFETY: the words are only read atomically.
 unsafe impl Sync for Peek {}
 
 impl Peek {
@@ -43,7 +43,7 @@ impl Peek {
     }
 }
 
-/// The host's side of a ring, for one thread at a time.
+/// The host's side of a ring, for use by one thread at a time.
 pub struct HostRing {
     pub number: usize,
     pub peek: Peek,
@@ -92,7 +92,7 @@ impl HostRing {
         (rings, ended)
     }
 
-    /// Passes the next piece to `read`, if it has arrived and belongs to launch `serial`, and frees its slot. Returns its size in bytes.
+    /// If the next piece is from launch `serial`, passes it to `read` and frees its slot. Returns its size in bytes.
     pub fn take(&mut self, serial: u64, read: impl FnOnce(u32, &[u8])) -> Option<usize> {
         let Peek { ready, taken, mask } = self.peek;
         let slot = (self.next & mask) as usize;
@@ -105,7 +105,7 @@ impl HostRing {
         }
         let units = ((word >> 32) as usize).min(self.shape.piece_units);
         let bytes = units * super::layout::UNIT_BYTES;
-        // SAFETY: the slot's piece is inside the ring's data; the device does not write to it before `taken` moves below.
+        // SAFETY: the slot's piece is in the ring's data; the device does not write to it before `taken` changes below.
         let piece = unsafe {
             std::slice::from_raw_parts(self.data.add(slot * self.shape.piece_bytes()), bytes)
         };

@@ -1,6 +1,6 @@
 //! Rings that are emptied by multiple workers, so that no ring waits for a particular worker.
 //!
-//! A ring's pieces must reach the file in order, so the worker that reads a piece keeps the ring until it has written the piece's groups.
+//! A ring's pieces must reach the file in order, so a worker keeps a ring until it has written the groups it read.
 
 use super::rings::{HostRing, Peek};
 use super::wire::Reader;

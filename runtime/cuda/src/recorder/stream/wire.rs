@@ -216,7 +216,7 @@ impl Reader {
         }
     }
 
-    /// Reads the next piece up to a broken record; groups of a warp keep their order. Returns the number of broken records.
+    /// Reads the next piece up to a broken record, in order within each warp; returns the number of broken records.
     pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
         if !self.leftover.is_empty() {
             let old_len = self.leftover.len();

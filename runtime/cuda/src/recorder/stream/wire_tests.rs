@@ -5,7 +5,7 @@ use super::wire::*;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
 
-/// Builds a record of `group` that begins in piece `piece`, in the same steps as the device.
+/// Builds a record of `group` that begins in piece `piece`, following the same steps as the device.
 pub(super) fn record(group: &AccessGroup, piece: u32) -> Vec<u8> {
     let mask = group.mask;
     let pairs = mask & mask >> 1;

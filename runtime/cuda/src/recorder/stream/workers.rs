@@ -25,7 +25,7 @@ const BUSY_AFTER: Duration = Duration::from_secs(1);
 /// Number of bytes retained by a worker's memory sink.
 const RETAINED_BYTES: usize = 64 << 20;
 
-/// What the workers of all buffers have received.
+/// Totals of the data that the workers of all buffers have received.
 pub static TOTALS: Mutex<Transport> = Mutex::new(Transport {
     bytes: 0,
     pieces: 0,
@@ -53,8 +53,8 @@ impl Team {
         })
     }
 
-    /// Records that a worker has finished launches, beginning with `serial`. Passes those that all workers have finished to `end`, under the
-    /// lock so that launches end in order. Each worker reports each launch once, in order.
+    /// Records that a worker has finished launches, beginning with `serial`. Passes those that all workers have
+    /// finished to `end`, under the lock so that launches end in order. Each worker reports each launch once, in order.
     fn arrive<'a>(
         &self,
         serial: u64,
@@ -86,8 +86,8 @@ pub struct Worker<S> {
     team: Arc<Team>,
     number: usize,
     rings: Arc<[SharedRing]>,
-    /// For each ring, whether this worker must check that nothing from the launch is left in it, because it owns the ring or
-    /// has read pieces from it.
+    /// For each ring, whether this worker must check that nothing from the launch is left in it, because it owns the
+    /// ring or has read pieces from it.
     must_check: Vec<bool>,
     /// Rings with groups that this worker has not written yet.
     kept_rings: Vec<usize>,
@@ -242,8 +242,8 @@ impl<S: Sink> Worker<S> {
             *must_check = ring % self.team.size == self.number;
         }
         self.while_running(ticket);
-        // Takes the remaining pieces. They are complete if the launch has ended, but not if it faulted or the program ends
-        // while it runs.
+        // Takes the remaining pieces. They are complete if the launch has ended, but not if it faulted or the program
+        // ends while it runs.
         while self.poll(ticket, false) {}
         self.write(ticket);
         self.wait_for_others(ticket);
@@ -263,8 +263,8 @@ impl<S: Sink> Worker<S> {
         }
     }
 
-    /// Waits until nothing from an ended launch is left in the rings that this worker must check. A worker that waits here
-    /// keeps no rings.
+    /// Waits until nothing from an ended launch is left in the rings that this worker must check. A worker that waits
+    /// here keeps no rings.
     fn wait_for_others(&mut self, ticket: &Ticket) {
         for ring in 0..self.rings.len() {
             while self.must_check[ring] {

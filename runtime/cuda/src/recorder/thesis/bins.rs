@@ -41,7 +41,7 @@ pub struct Taken {
     pub missing: u64,
 }
 
-/// The bins of a stream as the host sees them, for one thread at a time.
+/// The bins of a stream as the host sees them, for use by one thread at a time.
 pub struct Bins {
     pub shape: Shape,
     indices: *const Bin,
@@ -88,8 +88,8 @@ impl Bins {
     /// Takes the content of `bin` if all reserved records are written.
     pub fn take_quiet(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let indices = self.indices(bin);
-        // `reserved` is never below `acknowledged`, and both only grow. So if the later value of `reserved` equals the earlier value of
-        // `acknowledged`, they were also equal at the earlier time.
+        // `reserved` is never below `acknowledged`, and both only grow. So if the later value of `reserved` equals the
+        // earlier value of `acknowledged`, the two were equal at the earlier time, too.
         let acknowledged = indices.acknowledged.load(Ordering::Acquire);
         if indices.reserved.load(Ordering::Acquire) != acknowledged {
             return Taken::default();
@@ -103,7 +103,7 @@ impl Bins {
         let reserved = indices.reserved.load(Ordering::Acquire);
         let window_end = self.released[bin] + self.shape.bin_records as u64;
         let taken = self.take_until(bin, reserved.min(window_end), take);
-        // Positions beyond the window were reserved and never written. They are counted once: nothing follows them.
+        // Positions beyond the window were reserved but never written. Nothing follows them, so they are counted once.
         let never_written = reserved.saturating_sub(window_end);
         self.released[bin] = self.released[bin].max(reserved);
         Taken {

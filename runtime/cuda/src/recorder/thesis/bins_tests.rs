@@ -1,4 +1,4 @@
-//! Runs the protocol on host threads, with the same additions, waits and fences as on the device, and with very small bins.
+//! Runs the protocol on host threads, with the same additions, waits and fences as on the device, and very small bins.
 
 use crate::recorder::thesis::bins::{Bins, Shape, Taken};
 use crate::recorder::thesis::groups::GroupBuilder;
@@ -36,8 +36,8 @@ impl Memory {
     }
 
     fn bins(&self) -> Bins {
-        // SAFETY: the vectors have the required lengths, are zeroed, and outlive the value in every test in this file; an
-        // `AtomicU64` has the size and alignment of a record's word.
+        // SAFETY: the vectors have the required lengths, are zeroed, and outlive the value in all tests in this file;
+        // an `AtomicU64` has the size and alignment of a record's word.
         unsafe {
             Bins::new(
                 self.shape,

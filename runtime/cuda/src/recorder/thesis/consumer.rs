@@ -15,7 +15,7 @@ use superstep_trace::{AccessGroup, ChunkBuilder};
 pub struct Ending {
     /// Accesses written, counting each lane separately.
     pub thread_accesses: u64,
-    /// Accesses reserved on the device and never written.
+    /// Accesses reserved on the device but never written.
     pub lost: u64,
     /// Accesses written without the rest of their group.
     pub broken: u64,

@@ -89,7 +89,7 @@ impl Stream {
         )
     }
 
-    /// Makes one access by one thread.
+    /// Simulates an access by one thread.
     fn access(&self) {
         let position = self.bin.reserved.fetch_add(1, Ordering::Relaxed);
         while self.bin.released.load(Ordering::Acquire) + RECORDS as u64 <= position {

@@ -22,7 +22,7 @@ impl GroupBuilder {
             let whole = first.group() as usize;
             if self.have == 0 && first.is_leader() && records.len() >= whole {
                 let (group, rest) = records.split_at(whole);
-                // Another leader inside means that the rest of this group is missing.
+                // Another leader among these records means that the rest of this group is missing.
                 if !group[1..].iter().any(Record::is_leader) {
                     emit_groups(group, emit);
                     records = rest;

@@ -1,6 +1,6 @@
-//! Checks that the handler, compiled for the host, computes the same sums as the CPU backend for random programs of warps,
-//! even if other lanes and warps run between its load and its exchange of an entry. The test fails if lanes of a warp wait
-//! for each other forever.
+//! Checks that the handler, compiled for the host, computes the same sums as the CPU backend for random programs of
+//! warps, even if other lanes and warps run between its load and its exchange of an entry. The test fails if lanes of a
+//! warp wait for each other forever.
 
 use super::programs::{LAUNCHES, Program, launch};
 use crate::recorder::in_situ::layout::{MISSING, Transfer};
@@ -11,7 +11,7 @@ use superstep_trace::{CtaBlocks, LaunchSums, Parts};
 
 const PROGRAMS: u64 = 1000;
 
-/// The results of a program that are compared.
+/// The results of a program that the tests compare.
 #[derive(Debug, Default, PartialEq)]
 pub struct Found {
     launches: Vec<LaunchSums>,
@@ -24,7 +24,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Adds sums. Bytes that may be local depend on the order of accesses, and with `is_cached` on the contents of caches.
+    /// Adds sums. If `is_cached`, drops the bytes that may be local, which then depend on the contents of caches.
     pub fn add_sums(&mut self, mut sums: LaunchSums, is_cached: bool) {
         // The device does not count these for atomics.
         sums.within_launch_atomic_bytes = 0;
@@ -34,7 +34,7 @@ impl Found {
         self.launches.push(sums);
     }
 
-    /// Adds transfers by `blocks` of CTAs; also adds the numbers of loads if these are `exact_counts`.
+    /// Adds transfers by `blocks` of CTAs; also adds the numbers of loads if `exact_counts`.
     pub fn add_parts(&mut self, parts: Parts, exact_counts: bool, blocks: CtaBlocks) {
         for part in parts.received {
             let (source, receiver) = (part.source_launch, part.receiver_launch);
@@ -69,7 +69,7 @@ impl Found {
         }
     }
 
-    /// Drops sources of bytes with multiple writers: the CPU backend reports the first writer, the device none.
+    /// Drops sources of bytes with multiple writers: the CPU backend reports the first, but the device none.
     fn without_ambiguous(mut self) -> Self {
         let Found {
             launches, received, ..

@@ -1,5 +1,5 @@
-// Runs the handler of the `in-situ` protocol on the host, warp by warp: device.rs passes it accesses and reads their sums.
-// Between the load and the exchange of an entry, another lane or another warp may run.
+// Runs the handler of the `in-situ` protocol on the host, warp by warp: device.rs passes it accesses and reads the
+// sums. Between the load and the exchange of an entry, another lane or another warp may run.
 
 #include "warp.h"
 
@@ -114,11 +114,11 @@ void host::run_lane(const Access &access, unsigned lane) {
 }
 
 // Each line of the input begins with a letter: `n` base, seed, whether caches may be stale, mask of CTA blocks: a new
-// program; `f` offset, bytes, pattern: a fill; `s` number, words: the selection of CTAs; `l` number, kernel, bits of the
-// selection: a launch; `a` CTA, first thread, operation, width, mask, and the offset of each lane in the mask: an access;
-// `w`, with the same arguments: an access that runs soon, between the steps of others; `r` bits, groups: prints how many of
-// 32 * groups consecutive words find no room in a set of 2^bits rows; `e`: ends the launch and prints its sums; `p`: ends
-// the program and prints the rows of its transfers.
+// program; `f` offset, bytes, pattern: a fill; `s` number, words: the selection of CTAs; `l` number, kernel, bits of
+// the selection: a launch; `a` CTA, first thread, operation, width, mask, and each active lane's offset: an access;
+// `w`, with the same arguments: an access that runs soon, between the steps of others; `r` bits, groups: prints how
+// many of 32 * groups consecutive words find no room in a set of 2^bits rows; `e`: ends the launch and prints its sums;
+// `p`: ends the program and prints the rows of its transfers.
 int main() {
   char command;
   Entry *shadow = nullptr;
