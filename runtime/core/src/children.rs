@@ -15,7 +15,7 @@ pub struct Child<W> {
 struct Chain<W> {
     rest: VecDeque<W>,
     parent: Option<usize>,
-    /// Unfinished chains that this chain's last kernel requested.
+    /// Number of unfinished chains that this chain's last kernel requested.
     pending: usize,
 }
 

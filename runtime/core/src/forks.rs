@@ -1,5 +1,5 @@
-//! Handles forks of a traced program. A child can use CUDA as a separate process if its parent had not used it.
-//! Otherwise, the capture stays with the parent, and CUDA fails in the child.
+//! Handles forks of a traced program. If the parent had not used CUDA before the fork, the child can use it as a
+//! separate process. Otherwise, the capture stays with the parent, and CUDA fails in the child.
 
 use crate::Session;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static WATCHED: OnceLock<&'static Session> = OnceLock::new();
 static IS_USED_FORK: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether this process was forked from one that had used CUDA, so that CUDA fails here.
+/// Returns whether this process was forked from one that had used CUDA, in which case CUDA fails here.
 pub fn is_used_fork() -> bool {
     IS_USED_FORK.load(Ordering::Relaxed)
 }

@@ -1,8 +1,8 @@
 //! Finds the code for modules that a program embeds as bitcode.
 //!
-//! Such a module has the text `superstep-module HASH` in place of its binary. The list that [`MODULES`] names gives the
-//! files to load: each line has a hash, index, protocol and files, separated by tabs, with paths relative to the list's
-//! folder. Without a list, `superstep modules`, which is next to this library, creates one for the native variant.
+//! In place of a binary, these modules contain the text `superstep-module HASH`. The variable [`MODULES`] names a list
+//! of the files to load: each line has a hash, index, protocol and files, separated by tabs, with paths relative to the
+//! list's folder. Without a list, the `superstep` program next to this library creates one for the native variant.
 
 use crate::RuntimeError;
 use parking_lot::Mutex;
@@ -30,7 +30,7 @@ pub struct LoadedModule {
 /// `image` points to a fat binary or to NUL-terminated text.
 unsafe fn hash_at(image: *const c_char) -> Option<String> {
     let bytes = image.cast::<u8>();
-    // SAFETY: a fat binary is longer than the prefix, and in shorter text the comparison ends at the NUL at the latest.
+    // SAFETY: a fat binary is longer than the prefix, and the comparison with a shorter text ends at its NUL or before.
     let is_ours = (PREFIX.iter().enumerate()).all(|(i, &byte)| unsafe { *bytes.add(i) } == byte);
     // SAFETY: the text is NUL-terminated.
     let text = is_ours
@@ -78,10 +78,10 @@ fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, Runt
         known.extend(more.map_err(|error| fail(&error))?);
     }
     let found = known.get(hash).cloned();
-    found.ok_or_else(|| fail("its file was changed while the program ran"))
+    found.ok_or_else(|| fail("its file changed while the program was running"))
 }
 
-/// Reads a list of modules. An error is the reason.
+/// Reads a list of modules; if that fails, returns the reason.
 fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, String> {
     let fail = |error| format!("failed to read {}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(fail)?;

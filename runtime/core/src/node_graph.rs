@@ -35,7 +35,7 @@ impl<N: Copy + Eq + Hash> NodeGraph<N> {
         nodes.iter().all(|node| self.nodes.contains(node))
     }
 
-    /// Adds `node`, which depends on the nodes `dependencies` of this graph.
+    /// Adds `node`, which depends on `dependencies`; these must be nodes of this graph.
     pub fn add(&mut self, node: N, dependencies: &[N]) {
         self.nodes.push(node);
         let edges = dependencies.iter().map(|&dependency| (dependency, node));

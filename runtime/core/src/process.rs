@@ -21,12 +21,12 @@ pub(crate) struct Identity {
     rank: Option<u32>,
     /// The process that loaded the runtime.
     loaded_by: u32,
-    /// The ID of the process that has chosen its name, and the number of earlier programs with that ID.
+    /// The ID of the process for which `settle` chose a name, and the number of earlier programs with that ID.
     settled: Mutex<(u32, u32)>,
 }
 
 impl Identity {
-    /// Variables with the rank of the process, set by Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM.
+    /// Environment variables with the process's rank, set by Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM.
     const RANKS: [&str; 5] = [
         "OMPI_COMM_WORLD_RANK",
         "PMIX_RANK",
@@ -56,7 +56,7 @@ impl Identity {
         }
     }
 
-    /// Returns the configured `path` for this process. A fork must not write to its parent's path.
+    /// Returns the configured `path` for this process. A forked process must not write to its parent's path.
     pub fn path(&self, path: &Path) -> PathBuf {
         let process = self.process();
         path_of(path, &process).unwrap_or_else(|| {

@@ -8,12 +8,12 @@ use std::hint::black_box;
 use superstep_cudart_cpu::record::merge::{LANES, LogEntry};
 use superstep_cudart_cpu::record::runs::{Bits, merge_warp};
 
-/// Number of points in a run, and number of runs that each lane passes.
+/// Number of points in a run, and number of runs that each lane executes.
 const PLACES: usize = 9;
 const RUNS: usize = 512;
 const WORDS: usize = (1 + PLACES).next_multiple_of(2);
 
-/// Returns the logs of lanes that pass the runs of these sites.
+/// Returns the logs of lanes that execute the runs that begin at these sites.
 fn warp(site: impl Fn(usize, usize) -> u64) -> Vec<Vec<LogEntry>> {
     let lane = |lane: usize| {
         let words = (0..RUNS).flat_map(|run| {

@@ -134,8 +134,8 @@ pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
 /// denotes that stream; old names; and functions whose additional arguments are ignored (the C calling convention of
 /// x86-64 permits extra arguments).
 ///
-/// `in_stream KIND:` defines two families. The second takes a stream as its last argument, and adds a node of that kind
-/// if the stream is being captured. The body receives the function's name, for messages, and the stream.
+/// `in_stream KIND:` defines two families. Functions in the second take a stream as their last argument, and add a node
+/// of that kind if the stream is being captured. The body receives the function's name, for messages, and the stream.
 macro_rules! cuda {
     (in_stream $kind:ident: $($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
         ($($argument:ident: $type:ty),* $(,)?) |$call:ident, $stream:ident| $body:block)*

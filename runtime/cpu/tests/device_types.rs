@@ -151,7 +151,7 @@ fn every_listed_intrinsic_has_the_type_that_llvm_gives_it() {
     assert_eq!(
         list.lines().count(),
         signatures.len(),
-        "some function is not in the list"
+        "a function is missing from the list"
     );
     let file = folder.path().join("calls.ll");
     std::fs::write(&file, calls).unwrap();

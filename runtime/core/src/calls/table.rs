@@ -2,8 +2,8 @@
 //! that set either library's workspace. The table gives, for each family, the meaning of its arguments, counted from 0, and,
 //! for each function, the size of an element in bytes.
 //!
-//! Functions whose arguments do not determine their accesses are omitted, such as `cublasLtMatmul`, whose descriptors refer
-//! to more memory, and `cublasSgemmBatched`, which reads the matrices' addresses from device memory.
+//! The table omits functions whose arguments do not determine their accesses, such as `cublasLtMatmul` (its descriptors
+//! refer to more memory) and `cublasSgemmBatched` (it reads the matrices' addresses from device memory).
 
 use super::Access::{Lends, Reads, Writes};
 use super::Number::{Argument, Either, Fixed};
@@ -20,8 +20,8 @@ const fn vector(count: usize, increment: usize) -> Shape {
 const OWN: Element = Element::Own;
 const NONE: Number = Fixed(0);
 
-/// Arguments of a matrix in a product: its address and leading dimension, the element type, and the stride to the next
-/// matrix.
+/// The arguments that describe a matrix in a product: its address and leading dimension, the element type, and the
+/// stride to the next matrix.
 struct Operand(usize, usize, Element, Number);
 
 /// Matrix products `c = op(a) op(b)`, whose arguments 1 to 5 are transa, transb, m, n and k.

@@ -150,7 +150,7 @@ struct Access<'a> {
     /// Address and width.
     place: (u64, u32),
     loaded: &'a mut LoadedBytes,
-    /// Loaded bytes that another CTA has written in the launch.
+    /// Number of loaded bytes that another CTA has written in this launch.
     within_launch: &'a mut u64,
     receiver: &'a mut Receiver,
     sources: &'a mut Sources,
@@ -200,7 +200,7 @@ impl Access<'_> {
                 if has_more_writers {
                     source.several_bytes += count;
                 }
-                // The load is not counted if the reader's CTA wrote first.
+                // The load is not counted if the reader's CTA was the first writer.
                 let load = (!is_own).then_some(self.place);
                 let blocks = self.running.blocks;
                 self.receiver.add(word, bytes, load, (launch, cta), blocks);
@@ -209,7 +209,7 @@ impl Access<'_> {
     }
 }
 
-/// Stores to bytes of a page; counts those that have become shared between writers.
+/// Stores to bytes of a page; counts those that now have several writers or a race.
 fn store(page: &mut Page, who: Who, is_plain: bool, start: u64, end: u64, sums: &mut LaunchSums) {
     for (word, bytes) in words(start, end) {
         page.each_split(word, bytes, |entry, bytes| {

@@ -1,6 +1,6 @@
 //! An entry in shadow memory, and the rules in `docs/capture/in-situ.md` for loads and stores.
 
-/// Number of bits in a launch number. Numbers from 2^25 up are special values.
+/// Number of bits in a launch number. Numbers of 2^25 and above are special values.
 pub const LAUNCH_BITS: u32 = 26;
 pub const CTA_BITS: u32 = 27;
 pub const THREAD_BITS: u32 = 10;
@@ -29,7 +29,7 @@ const PLAIN: u64 = 1 << 10;
 pub struct Who(pub u64);
 
 impl Who {
-    /// `launch` counts from 1. Each number must fit in its bit field.
+    /// `launch` is counted from 1. Each number must fit in its bit field.
     pub const fn new(launch: u32, cta: u32, thread: u32) -> Self {
         Who((launch as u64) << LAUNCH_SHIFT | (cta as u64) << CTA_SHIFT | thread as u64)
     }

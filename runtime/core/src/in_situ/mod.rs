@@ -1,5 +1,5 @@
-//! Aggregates accesses while kernels run, following the rules in `docs/capture/in-situ.md`, based on the last writer of each
-//! byte. This is the host implementation; the GPU implementation is in `runtime/cuda`.
+//! Aggregates accesses while kernels run, based on the last writer of each byte. The rules are in
+//! `docs/capture/in-situ.md`. This is the host implementation; the GPU implementation is in `runtime/cuda`.
 
 mod accumulator;
 pub mod entry;

@@ -34,7 +34,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Adds bytes of a word. `load` is the address and width of the load, if it is to be counted.
+    /// Adds bytes of a word. `load` is the address and width of the load if the load is to be counted.
     #[inline]
     pub fn add(
         &mut self,

@@ -91,7 +91,7 @@ impl Shadow {
         Ok(running)
     }
 
-    /// Returns the kernel of a launch, which is numbered from 1.
+    /// Returns the kernel of a launch; launches are numbered from 1.
     pub(super) fn kernel_of(&self, launch: u32) -> Option<u32> {
         self.kernels.read().by_launch.get(&launch).copied()
     }

@@ -32,7 +32,7 @@ pub struct LaunchView {
 
 /// Called before a launch with the probe's parameters, which it can change; returns whether to probe the launch.
 pub type Before = unsafe extern "C" fn(*const LaunchView, *mut u64, *mut c_void) -> c_int;
-/// Called after a launch that had the probe.
+/// Called after a probed launch.
 pub type After = unsafe extern "C" fn(*const LaunchView, *mut c_void);
 
 #[derive(Clone, Copy)]
@@ -63,7 +63,7 @@ pub extern "C" fn superstep_has_probe() -> c_int {
     c_int::from(modules.iter().any(|module| module.probe == Probe::Defined))
 }
 
-/// `superstep_switch`: sets whether later launches have the probe.
+/// `superstep_switch`: sets whether later launches are probed.
 #[unsafe(no_mangle)]
 pub extern "C" fn superstep_switch(on: c_int) {
     ON.store(on != 0, Ordering::Relaxed);
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
     let all = launch.rows as usize * launch.sites as usize * fields;
     // SAFETY: `with_view` created the view with this many names, which outlive the call to the observer.
     let names = unsafe { slice::from_raw_parts(launch.field_names, fields) };
-    // SAFETY: the same, for its values.
+    // SAFETY: the same holds for its values.
     let values = unsafe { slice::from_raw_parts(launch.values, all) };
     // SAFETY: the observer passes a NUL-terminated name.
     let wanted = unsafe { CStr::from_ptr(field) };

@@ -11,7 +11,7 @@ pub struct Found {
     pub values: Vec<u64>,
     /// The four numbers of [`superstep_trace::probe::UnitStatistics`] by place and field, for a per-thread probe.
     pub statistics: Option<Vec<u64>>,
-    /// The fields of every thread by place, field and thread, if kept.
+    /// Every thread's fields, by place, field and thread, if they are kept.
     pub threads: Option<Vec<u64>>,
     /// The places in `threads`; `None` means all.
     pub thread_slots: Option<Vec<u32>>,

@@ -40,7 +40,7 @@ pub struct TooLarge {
     units: u64,
 }
 
-/// [`KeepThreads`] with the content of its file: the places for each launch.
+/// [`KeepThreads`] with the contents of its file: the places for each launch.
 pub type KeptThreads = KeepThreads<BTreeMap<u32, Vec<u32>>>;
 
 pub fn read_kept_threads(keep: &KeepThreads) -> Result<KeptThreads, VariableError> {
@@ -141,8 +141,8 @@ impl Layout {
             .saturating_mul(self.word_bytes)
     }
 
-    /// Returns the number of words from one copy of the tables to the next. It is not a power of two, to spread the
-    /// copies of a word across a GPU's L2 cache.
+    /// Returns the number of words from one copy of the tables to the next. It is not a power of two, which spreads
+    /// the copies of a word across a GPU's L2 cache.
     pub fn table_stride(&self) -> u64 {
         match self.table_words {
             0 => 0,

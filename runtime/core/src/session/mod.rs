@@ -51,8 +51,8 @@ pub enum AllocatedBy {
     Module,
     /// A call by the program on this thread; the call's source line is recorded.
     Caller,
-    /// A running kernel. The allocation gets a number before the latest launch, since it must precede the kernels that
-    /// access it.
+    /// A running kernel. The allocation's sequence number is below that of the latest launch, since it must precede the
+    /// kernels that access it.
     Kernel,
 }
 
@@ -69,7 +69,7 @@ pub struct Session {
     state: Mutex<State>,
     /// Can be locked while `state` is locked, but not vice versa.
     journal: Mutex<Output<Journal>>,
-    /// The probe's results, from the first launch with the probe on.
+    /// The probe's results, created when they are first written.
     results: Mutex<Option<ProbeWriter>>,
     shadow: Option<Shadow>,
     messages: Mutex<Messages>,
@@ -358,7 +358,7 @@ impl Session {
         api::after_launch(probe, &launch.launch, layout, &found, elapsed_ns);
     }
 
-    /// Adds to the probe's results, if they are wanted, after the modules loaded so far.
+    /// Writes to the probe's results, if they are requested, after adding the modules loaded so far.
     fn add_results(&self, write: impl FnOnce(&mut ProbeWriter) -> Result<(), TraceError>) {
         let Some(folder) = &self.config.probe_results else {
             return;
@@ -373,7 +373,7 @@ impl Session {
             write(writer)
         });
         drop(results);
-        // A fault can end the run again, which adds to the results.
+        // The lock is released first: a fault can end the run again, which writes to the results.
         if let Err(error) = written {
             self.fault(error);
         }

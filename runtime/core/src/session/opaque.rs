@@ -35,7 +35,7 @@ impl Session {
         };
         if !state.has_opaque_launches && self.registry.probe() != Probe::None {
             self.warning(format!(
-                "the program launches GPU code that Superstep did not build (first: {}); its accesses are not traced, and what it writes is known only for a few library calls",
+                "the program launches GPU code that Superstep did not build (first: {}); its accesses are not traced, and its writes are known only for a few library calls",
                 launch.name()
             ));
         }

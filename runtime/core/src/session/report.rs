@@ -34,7 +34,7 @@ impl Session {
         }
     }
 
-    /// Records in the capture that something that the program did is missing.
+    /// Records a gap in the capture: something that the program did is missing.
     pub fn gap(&self, gap: Gap) {
         self.event(&mut self.state.lock(), &Event::Gap(gap));
     }

@@ -27,7 +27,7 @@ impl Session {
     /// The legacy stream and the first per-thread default stream never run at the same time, so both are stream 0 of
     /// the first device. The default streams of other threads get separate numbers.
     pub fn default_stream(&self, other_device: Option<i32>, per_thread: bool) -> StreamId {
-        // No stream handle of the runtime, which is a pointer, has one of these values.
+        // The runtime's stream handles are pointers, which never have these values.
         let device = other_device.map_or(0, |device| 1 << 62 | (device as u64 + 1) << 40);
         let thread = thread_number();
         let is_first = || {

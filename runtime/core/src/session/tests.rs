@@ -409,7 +409,7 @@ fn threads_share_a_session() {
     assert_eq!(launch.unwrap().kernel, "_Zk");
 }
 
-/// Returns how many bytes a launch loads from eight words at `address`: from the host, uninitialised, and unknown.
+/// Loads eight words in a launch; returns the numbers of bytes from the host, uninitialised, and from unknown writers.
 fn read(session: &Session, address: u64) -> [u64; 3] {
     let launch = begin(session, 0, "_Zread");
     let running = session.add_up(&launch).unwrap();

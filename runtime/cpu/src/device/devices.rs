@@ -12,7 +12,7 @@ thread_local! {
     static CURRENT: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Pairs of a device and a peer with memory that the device may access.
+/// Pairs of a device and a peer whose memory the device may access.
 static PEERS: Mutex<BTreeSet<(c_int, c_int)>> = Mutex::new(BTreeSet::new());
 
 pub fn current() -> c_int {

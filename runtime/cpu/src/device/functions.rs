@@ -10,7 +10,7 @@ use cudarc::runtime::sys::cudaFuncAttributes;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-/// Register count that kernels report. The real number is unknown; 32 does not limit occupancy.
+/// Register count reported for every kernel. The real number is unknown; 32 does not limit occupancy.
 const REGISTERS: c_int = 32;
 const VERSION: c_int = 90;
 /// `cudaFuncAttributeMaxDynamicSharedMemorySize`.

@@ -41,8 +41,8 @@ fn leave(worker: &Worker, pause: Pause) -> ! {
     }
 }
 
-/// Returns whether the CTA's threads can wait for each other. A single thread never waits; with more, a kernel without
-/// fibers is an instrumentation error.
+/// Returns whether the CTA's threads can wait for each other. A single thread never waits; if a CTA without fibers
+/// has more threads, that is an instrumentation error.
 fn can_wait(worker: &Worker, what: &str) -> bool {
     if worker.step.get().is_none() {
         return true;
@@ -188,8 +188,8 @@ unsafe fn gather(
     (worker.cta.borrow().answer(thread) as u32, complete)
 }
 
-/// Loads, stores or multiplies matrices, distributed over the `registers` of a warp's lanes. The last lane to arrive
-/// does the work for all lanes.
+/// Loads, stores or multiplies matrices that are distributed over the `registers` of a warp's lanes. The last lane to
+/// arrive does the work for all lanes.
 ///
 /// # Safety
 /// `registers` must be the calling thread's.

@@ -81,8 +81,8 @@ pub struct StackPool {
     free: Vec<FiberStack>,
     created: usize,
     stack_bytes: usize,
-    /// Number of stacks allocated together. If more than one, they have no guards, since the number of mappings is
-    /// limited.
+    /// Number of stacks allocated together. If this is more than one, they have no guards, since the number of mappings
+    /// is limited.
     pub slab: usize,
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Number of polls (tens of microseconds) by a worker or the waiting host thread before it sleeps.
 const SPIN_TURNS: u32 = 4000;
-/// Time without a new CTA after which CTAs are assumed to wait for others that have not started.
+/// Time without a new CTA after which CTAs are assumed to be waiting for others that have not started.
 const STALL: Duration = Duration::from_millis(250);
 const MAX_WORKERS: usize = 1024;
 /// Size of a worker thread's stack and thread-local variables, which hold static shared memory.
@@ -111,7 +111,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
 }
 
 impl Pool {
-    /// Wakes `wanted` workers; a cooperative launch can want more workers than there are cores.
+    /// Wakes `wanted` workers; a cooperative launch may need more workers than there are cores.
     fn wake(&self, wanted: usize) {
         if wanted > self.workers {
             self.work.notify_all();
@@ -182,8 +182,8 @@ impl Pool {
     }
 
     /// Waits for the end of a launch. On a GPU, all CTAs that fit run at the same time, and programs whose CTAs wait
-    /// for each other rely on that. If the CTAs of this launch seem to do so, adds workers, even more than there are
-    /// cores.
+    /// for each other rely on that. If the CTAs of this launch seem to do so, adds workers, possibly more than there
+    /// are cores.
     fn wait(&'static self, generation: u64, job: &Job) {
         for _ in 0..SPIN_TURNS {
             if self.finished.load(Ordering::Acquire) == generation {

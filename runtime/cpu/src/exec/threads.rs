@@ -32,7 +32,7 @@ std::arch::global_asm!(
 /// destructor of a thread-local variable.
 ///
 /// # Safety
-/// The requirements are those of the C library's function.
+/// The same as for the C library's function.
 unsafe extern "C" fn register_destructor(
     destructor: Destructor,
     variable: *mut c_void,

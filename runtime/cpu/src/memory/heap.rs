@@ -109,7 +109,7 @@ impl Heap {
         Some(address)
     }
 
-    /// Makes the memory that a GPU maps past the end of the block preceding `address` accessible. Returns `false` if
+    /// Makes accessible the memory that a GPU maps past the end of the block preceding `address`. Returns `false` if
     /// `address` is not in that memory.
     pub fn open_tail(&self, address: u64) -> bool {
         let Some((_, block)) = self.live.range(..=address).next_back() else {

@@ -61,8 +61,8 @@ pub fn is_in_tail(address: u64) -> bool {
     MEMORY.lock().heap.is_in_tail(address)
 }
 
-/// Makes the memory that a GPU maps past the end of an allocation accessible if `address` is in it; otherwise returns
-/// `false`.
+/// If `address` is in the memory that a GPU maps past the end of an allocation, makes that memory accessible; otherwise
+/// returns `false`.
 pub fn open_tail(address: u64) -> bool {
     MEMORY.lock().heap.open_tail(address)
 }

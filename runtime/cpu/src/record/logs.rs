@@ -1,7 +1,7 @@
 //! Memory for the log entries of a worker's threads.
 //!
-//! A loop runs its threads in turn, so the logs of a warp's lanes are consecutive in one buffer ([`WarpLog`]). Fibers
-//! of a CTA alternate, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
+//! A loop runs its threads in turn, so the logs of a warp's lanes are consecutive in one buffer ([`WarpLog`]). The
+//! fibers of a CTA alternate, so each thread has its own segment, which grows on demand ([`CtaLogs`]).
 
 use crate::mapping::Mapping;
 use crate::record::merge::{LANES, LogEntry};

@@ -109,7 +109,7 @@ impl Sink {
             let count = launch.bad_addresses;
             session().bad_addresses(count);
             session().warning(format_args!(
-                "kernel {kernel}: {count} accesses are outside every allocation; the first: {site} at {address:#x}, {location}"
+                "kernel {kernel}: {count} accesses are outside any allocation; the first: {site} at {address:#x}, {location}"
             ));
         }
         if let Some((site, address, location)) = launch.first_in_tail.map(describe) {
@@ -169,8 +169,8 @@ fn is_within(group: &AccessGroup, range: (u64, u64)) -> bool {
     low >= range.0 && high.saturating_add(u64::from(group.width_bytes)) <= range.1
 }
 
-/// Looks up each address of a group; sets `range` to the range of the last valid address. Returns the first bad byte of
-/// each bad access.
+/// Looks up each address of a group; sets `range` to the range that contains the last valid address. Returns the first
+/// bad byte of each bad access.
 #[cold]
 fn check(job: &Job, group: &AccessGroup, range: &mut (u64, u64)) -> Vec<u64> {
     let mut bad = Vec::new();

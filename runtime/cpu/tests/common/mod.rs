@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use superstep_trace::{Capture, Summary};
 
-/// Variable that CI sets to 1 so that a missing tool is an error.
+/// Environment variable that CI sets to 1 to turn a missing tool into an error.
 const REQUIRE: &str = "SUPERSTEP_REQUIRE_TOOLS";
 
 /// Returns the path of an LLVM 22 tool, or prints that it is missing.

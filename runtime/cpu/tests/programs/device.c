@@ -99,7 +99,7 @@ static void reverse(const int *in, int *out, int n) {
 }
 static void reverse_thunk(void **args) { reverse(*(int **)args[0], *(int **)args[1], *(int *)args[2]); }
 
-/* Warp operations; results are stored with site 6. */
+/* Warp operations; results are stored at site 6. */
 static void warp(int *out) {
   int t = (int)T.tid[0], lane = (int)T.lane, *mine = out + t * 8;
   int sum = lane;

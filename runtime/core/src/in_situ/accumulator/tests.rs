@@ -44,7 +44,7 @@ fn blocks_of_ctas_have_the_sums_of_their_ctas() {
             for cta in 0..20 {
                 let shift = 64 * u64::from(number);
                 let group = words_of(cta, 0x1000_0000 + 128 * u64::from(cta) + shift);
-                // Bytes that are loaded twice are received once.
+                // Bytes that are loaded twice count as received only once.
                 for _ in 0..2 {
                     accumulators[cta as usize % 3 / 2].group(&shadow, &running, op, &group);
                 }

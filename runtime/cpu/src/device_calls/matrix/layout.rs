@@ -3,11 +3,11 @@
 use superstep_trace::matrix::{Element, Part, Shape};
 
 /// Assignment of a matrix's numbers to lanes, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row. The
-/// manual does not specify the layout for `wmma`, which continues here with more blocks of 8 columns. Numbers with
+/// manual does not specify the layout for `wmma`; here, it continues with more blocks of 8 columns. Numbers with
 /// fewer than 8 bits are packed into registers.
 pub struct Layout {
     part: Part,
-    /// Binary logarithm of the number of blocks, each of 8 rows (A, C) or of four lanes' neighbours along k (B).
+    /// Binary logarithm of the number of blocks; a block has 8 rows (A, C) or four lanes' registers along k (B).
     blocks_log2: u32,
     /// Numbers per register.
     pub numbers: u32,

@@ -22,7 +22,7 @@ type Lanes<'a> = [&'a Lane; WARP_LANES as usize];
 
 impl Lane {
     fn get(&self, register: usize) -> u32 {
-        // SAFETY: a lane's registers are its own and live while it waits here; an index beyond `REGISTERS` panics.
+        // SAFETY: a lane's registers belong to it and stay alive while it waits; an index beyond `REGISTERS` panics.
         unsafe { (&*self.registers)[register] }
     }
 
@@ -50,7 +50,7 @@ impl Lane {
     }
 }
 
-/// Runs the operation `code`. A bad address abandons the kernel's stack, so nothing on it may have a destructor.
+/// Runs the operation `code`. A bad access abandons the kernel's stack, so nothing on it may have a destructor.
 pub fn run(code: u64, lanes: &Lanes) {
     match MatrixOperation::from_code(code) {
         Some(MatrixOperation::Load(tile)) => load(tile, lanes),

@@ -13,7 +13,7 @@ use superstep_abi::cpu::WARP_LANES;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// The thread exited, or waits for the event that its state specifies.
+    /// The thread has exited, or waits for the event that its state specifies.
     Over,
     /// The thread polls again after other warps have run.
     Yielded,

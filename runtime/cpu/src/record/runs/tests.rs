@@ -13,7 +13,7 @@ fn words_of(site: u32) -> usize {
     (2 + FOLLOWERS[site as usize]).next_multiple_of(2)
 }
 
-/// Returns the log of a lane that passes these runs.
+/// Returns the log of a lane that executes these runs.
 fn log(heads: &[u32], seed: u64) -> Vec<LogEntry> {
     let mut words = Vec::new();
     for &head in heads {

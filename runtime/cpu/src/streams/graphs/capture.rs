@@ -95,7 +95,7 @@ pub fn submit_launch(
     append(stream, Work::Kernel(request, arguments)).map(drop)
 }
 
-/// Adds `stream` to the capture in which an event was recorded, unless that has ended.
+/// Adds `stream` to the capture in which an event was recorded, unless that capture has ended.
 pub fn join(stream: *mut c_void, recorded: Capture) {
     let Capture {
         id, graph, tail, ..

@@ -112,7 +112,7 @@ pub fn external(stream: *mut c_void, event: *mut c_void, is_wait: bool) -> Resul
     capture::append(stream, work)
 }
 
-/// Allocates memory, as part of the graph into which `stream` is being captured, if any.
+/// Allocates memory; if `stream` is being captured, the allocation becomes a node of the graph.
 pub fn allocate_in(stream: *mut c_void, bytes: usize) -> Result<*mut c_void, CudaError> {
     if !stream_is_capturing(stream) {
         let kind = superstep_trace::AllocationKind::Device;
