@@ -80,7 +80,7 @@ def main():
             found, seconds = best(work, args.threads, args.repeat)
             times.append(seconds)
             if found != rows:
-                parser.error(f"{args.parquet} is not the export of {args.capture}: expected {rows} accesses, found {found}")
+                parser.error(f"{args.parquet} is not an export of {args.capture}: expected {rows} rows, found {found}")
         schema = pyarrow.RecordBatchReader.from_stream(accesses).schema
         width = sum(field.type.index_type.byte_width if field.name == "op" else field.type.byte_width for field in schema)
         times.append([seconds * rows * width for seconds in copies])

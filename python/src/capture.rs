@@ -63,7 +63,7 @@ impl Capture {
         self.capture.damaged
     }
 
-    /// Missing or damaged parts, with one sentence for each.
+    /// One sentence for each missing or damaged part.
     #[getter]
     fn problems(&self) -> Vec<String> {
         self.capture.problems.clone()
@@ -82,7 +82,7 @@ impl Capture {
         format!("<superstep.Capture {folder}: {launches} launches>")
     }
 
-    /// True if accesses were added up while kernels ran, so that the capture contains none.
+    /// True if accesses were added up while kernels ran, in which case the capture contains only the sums.
     #[getter]
     fn in_situ(&self) -> bool {
         self.capture.is_in_situ()
@@ -103,7 +103,7 @@ impl Capture {
         self.table(py, TableName::Allocations)
     }
 
-    /// Returns the pairs of CTAs of two launches in which the second CTA received bytes from the first.
+    /// Returns the pairs of CTAs, from two launches, in which the second CTA received bytes from the first.
     fn transfers(&self, py: Python<'_>) -> PyResult<Table> {
         self.table(py, TableName::Transfers)
     }
@@ -243,7 +243,7 @@ impl Analysis {
 
     /// Returns a figure of the report by name (see `figures`).
     ///
-    /// Raises a `KeyError` for an unknown name, and a `SuperstepError` if the program has nothing to draw.
+    /// Raises a `KeyError` for an unknown name, and a `SuperstepError` if there is nothing to draw.
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {
         let figure = py.detach(|| self.programs.figure(name));
         figure.map(|figure| Figure { figure }).map_err(report_error)

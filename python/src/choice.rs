@@ -1,4 +1,4 @@
-//! Arguments that choose accesses.
+//! Arguments that select accesses.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -65,7 +65,7 @@ pub fn map_chunks(
     Ok(RowIterator(Mutex::new(Box::new(map))))
 }
 
-/// Runs a step on `rows`. Errors of `rows` are returned unchanged.
+/// Runs a step on `rows`. Errors from `rows` are returned unchanged.
 fn step(
     rows: &Bound<'_, PyIterator>,
     step: impl FnOnce(cluster::NextRow<'_>) -> AnalysisResult<Rows>,

@@ -50,7 +50,7 @@ impl Figure {
         &self.figure.title
     }
 
-    /// Text alternative of the figure.
+    /// Alternative text for the figure.
     #[getter]
     fn description(&self) -> &str {
         self.figure.description

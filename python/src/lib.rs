@@ -1,4 +1,4 @@
-//! The Python module `superstep`: captures and their analysis as Arrow tables. `superstep/__init__.pyi` has every signature.
+//! The Python module `superstep`: captures and their analysis as Arrow tables (signatures: `superstep/__init__.pyi`).
 
 mod capture;
 mod choice;

@@ -49,7 +49,7 @@ class Run:
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings of all benchmarks, one sentence each, as on the terminal."""
+        """The warnings of all benchmarks, one sentence each, as printed on the terminal."""
         checks = ((entry["name"], check) for entry in self.summary["benchmarks"] for check in entry["verification"])
         return [f"{name}: {check['detail']}" for name, check in checks if check.get("warning")]
 

@@ -43,14 +43,14 @@ EXIT_TOOL, EXIT_CAPTURE, EXIT_INCOMPLETE, EXIT_CLUSTER, EXIT_INTERNAL = 5, 8, 9,
 
 
 class ClusterError(superstep.SuperstepError):
-    """The cluster did not finish the analysis. Finished steps are kept; repeating the call continues after them."""
+    """The cluster did not finish the analysis. Finished steps are kept; the same call resumes after them."""
 
 
 def analyse(session, captures, parts, *, buckets=None, task_memory=1 << 30, wait=120.0, report=lambda line: None):
     """Analyses captures on the cluster of a Spark session; yields an `Analysis` for each, in order.
 
     All machines must have access to the captures and the folder `parts`. Finished steps are kept in `parts`, and a call
-    with the same arguments continues after them. The caller must remove `parts`. A task uses about `task_memory` bytes
+    with the same arguments resumes after them. The caller must remove `parts`. A task uses about `task_memory` bytes
     outside Java's heap. The analysis fails after `wait` seconds without an executor. `report` is called with progress
     lines.
     """
@@ -132,7 +132,7 @@ class _Job:
         else:
             reason = f"Spark reported: {_cause(error)}"
         return ClusterError(
-            f"failed to run step {name}: {reason}. Finished steps are in {self.parts}; the same command continues after them"
+            f"failed to run step {name}: {reason}. Finished steps are in {self.parts}; the same command resumes there"
         )
 
     def merged(self, number):
@@ -259,7 +259,7 @@ def _ship(session):
 
 
 def _in_task(module, name, *arguments):
-    """Returns a function for executors that might not have this module before it runs."""
+    """Returns a function for executors, which might not have this module until it runs."""
 
     def call(batches):
         import os

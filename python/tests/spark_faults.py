@@ -1,4 +1,4 @@
-"""Runs an analysis on a cluster whose processes are killed: `spark_faults.py CAPTURE`. Takes minutes.
+"""Runs an analysis on a cluster whose processes are killed: `spark_faults.py CAPTURE`. Takes several minutes.
 
 Prints a line for each fault: its name, how the analysis ended, how long it took, and whether its tables equal those
 from one machine.

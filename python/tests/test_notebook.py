@@ -1,4 +1,4 @@
-"""Runs the documentation's notebook as a user would, beside the folder of a run."""
+"""Runs the documentation's notebook as a user would, next to a run's folder."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ class Notebook(unittest.TestCase):
         run = self.folder / "out" / "thesis" / "latest" / "benchmarks" / "hs2d"
         shutil.copytree(ROOT / "trace" / "tests" / "captures" / "exchange", run / "capture")
         resources = {"metadata": {"path": str(self.folder)}}
-        # Use sockets in a folder instead of ports that others can reach.
+        # Use sockets in a folder instead of ports that other users can reach.
         config = Config(KernelManager={"transport": "ipc", "ip": str(self.folder / "kernel")})
         nbclient.NotebookClient(self.notebook, config=config, timeout=300, resources=resources).execute()
 

@@ -26,7 +26,7 @@ def stream(accesses):
 
 
 def run_of(folder, *names):
-    """Writes a run of the benchmarks `names` like `superstep suite`, and opens it."""
+    """Writes a run of the benchmarks `names` as `superstep suite` would, and opens it."""
     run = json.loads((ROOT / "tools" / "fuzz" / "seeds" / "run.json").read_text())
     run["benchmarks"] = [run["benchmarks"][0] | {"name": name} for name in names]
     (folder / "run.json").write_text(json.dumps(run))

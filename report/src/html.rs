@@ -33,7 +33,7 @@ pub(crate) enum Cell {
     Text(String),
     /// A right-aligned number.
     Number(String),
-    /// A word highlighted by its meaning.
+    /// A word highlighted according to its meaning.
     Word(String, Meaning),
     Code(String),
     /// A link or a small drawing.

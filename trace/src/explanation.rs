@@ -18,7 +18,7 @@ pub struct Explanation {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryOperation {
-    /// The enclosing kernel or device function, mangled. Left out where it is empty.
+    /// The enclosing kernel or device function, mangled. Omitted if empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub symbol: String,
     /// The enclosing kernel or device function, demangled. For a specialised copy, its number and the address spaces of

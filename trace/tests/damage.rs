@@ -189,7 +189,7 @@ fn claimed_sizes_are_checked() {
 
 /// The launch's end claims more accesses than there are, and the sizes are impossible.
 #[test]
-fn launch_that_claims_2_to_60_accesses_is_reported() {
+fn launch_that_claims_too_many_accesses_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut capture = testing::CaptureBuilder::new(folder.path(), &common::module());
     capture.allocate(BASE, 1 << 60, AllocationKind::Device);

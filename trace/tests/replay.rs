@@ -261,7 +261,7 @@ fn dangling_events_are_reported() {
         geometry: None,
         call: None,
     };
-    // Found by fuzzing: the second one replaced the first, so that an end had no launch.
+    // The second one must not replace the first.
     for _ in 0..2 {
         capture.event(&Event::OpaqueLaunch(opaque.clone()));
     }

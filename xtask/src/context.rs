@@ -74,7 +74,7 @@ impl Context {
 #[error("{0}")]
 pub struct ToolMissing(pub String);
 
-/// Returns the exit code for an error, as in docs/exit-codes.md; 1 for a child's failure.
+/// Returns the exit code for an error, as in docs/exit-codes.md; 1 if a child process failed.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_tool = error.is::<ToolMissing>() || error.is::<InstallError>() || error.is::<Missing>();
     if is_tool { 5 } else { 1 }

@@ -17,7 +17,7 @@ use context::Context;
 
 /// Sets up the machine, and builds, tests and packages Superstep.
 ///
-/// Commands that build first install any missing tools. Exit codes: docs/exit-codes.md.
+/// Commands that build anything first install missing tools. Exit codes: docs/exit-codes.md.
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 struct Arguments {

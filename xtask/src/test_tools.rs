@@ -130,7 +130,7 @@ impl Tool {
             }
             Tool::Program(names, version, package) => {
                 if find_program(names, version).is_none() {
-                    // On Ubuntu, chromium only installs a snap, which does not work in containers.
+                    // On Ubuntu, the package `chromium` only installs a snap, which does not work in containers.
                     let os = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
                     let is_debian = os.lines().any(|line| line == "ID=debian");
                     ensure!(is_debian, "found none of {}: install one", names.join(", "));

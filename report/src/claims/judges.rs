@@ -79,7 +79,7 @@ fn c5(six: &Six<'_>) -> (bool, String) {
     (holds, numbers)
 }
 
-/// Returns the share of transfers with the sizes that rank within `ranks` by frequency.
+/// Returns the share of transfers whose sizes rank within `ranks` by frequency.
 fn frequent_sizes(metrics: &Metrics, ranks: Range<usize>) -> f64 {
     let counts = metrics.transfer_sizes.iter().map(|row| row.transfers);
     let mut counts: Vec<u64> = counts.collect();

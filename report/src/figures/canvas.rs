@@ -37,7 +37,7 @@ pub(super) enum Shape {
     Text(String, Point, TextStyle),
 }
 
-/// Style of a text. The `anchor` is the point of the text that is placed at its position.
+/// Style of a piece of text. The `anchor` is the point of the text that is placed at its position.
 #[derive(Clone, Copy)]
 pub(super) struct TextStyle {
     /// Font size in drawing units.

@@ -14,8 +14,8 @@ use superstep_table::{Row, Table};
 
 pub type Application<'a> = (&'a str, &'a Metrics);
 
-/// Returns figures 6.2 to 6.9, in order. There is a figure 6.6 for the first CTAs, for selected CTAs, and for the whole
-/// grid. The timeline, if any, comes last.
+/// Returns figures 6.2 to 6.9, in order. Figure 6.6 has one version for the first CTAs, one for selected CTAs, and one
+/// for the whole grid. The timeline, if any, comes last.
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     let unless_empty = |figure: Multiples| Some(figure).filter(|figure| figure.table.rows() > 0);
     let mut figures = vec![
@@ -122,7 +122,7 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         "transfer-size",
         "Transfer sizes (Rieber 2017, figure 6.2)",
         "The curve rises at each size that occurs. Its height is the share of transfers between two CTAs \
-         that are at most that large.",
+         of at most that size.",
         &[],
         plots(applications, plot),
         joined(applications, |metrics| &metrics.transfer_sizes),

@@ -1,4 +1,4 @@
-//! Figure 6.1 of the thesis: bytes loaded and stored by each application, and the communicated share of the stored bytes.
+//! Figure 6.1 of the thesis: bytes loaded and stored by each application, and the communicated share of stored bytes.
 
 use super::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;

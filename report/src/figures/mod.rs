@@ -28,8 +28,8 @@ use svg::elements;
 /// CSS rules for figures in a page.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// Renders the figure for a light or dark page: heading, legend, plots and description. Each plot is an SVG element of
-/// its own, so that plots can be placed beside or below each other. Element ids start with `id`.
+/// Renders the figure for a light or dark page: heading, legend, plots and description. Each plot is a separate SVG
+/// element, so that plots can be placed beside or below each other. Element ids start with `id`.
 pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
     let mut plots = Vec::new();
     for plot in &figure.plots {

@@ -39,7 +39,7 @@ pub enum Layout {
     Grid,
     /// Whole pixels for each cell, without grid lines.
     Maps,
-    /// A row for each band of the vertical scale, with texts in a column on the right.
+    /// A row for each band of the vertical scale, with text in a column on the right.
     Rows,
 }
 
@@ -62,7 +62,7 @@ pub struct Multiples {
 const MARGIN: f64 = 16.0;
 /// Width of a plot including its margins; three plots fit the width of a page.
 pub(super) const WIDTH: f64 = 410.0;
-/// Width of a plot that is alone in its file.
+/// Width of the only plot in a file.
 const WIDE: f64 = 588.0;
 /// Margins above and below a plot.
 const TOP: f64 = 32.0;
@@ -171,7 +171,7 @@ impl Multiples {
     /// Returns the width and height of the figure in a file, in drawing units (CSS pixels in the SVG).
     pub fn size(&self) -> (u32, u32) {
         let height = match self.plots.len().div_ceil(self.columns().0) {
-            // Room for the text that no application was analysed.
+            // Room for the text saying that no application was analysed.
             0 => 60.0,
             rows => self.row_height() * rows as f64,
         };

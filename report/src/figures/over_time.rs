@@ -102,7 +102,7 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
 pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let rows = &metrics.connectivity;
-        // The table lacks launches from which nothing was received, but they still have a position on the axis.
+        // The table omits launches from which nothing was received, but they still have a position on the axis.
         let steps = (0u32..).zip(&metrics.supersteps);
         let places: HashMap<_, _> = steps.map(|(at, s)| ((s.stream, s.superstep), at)).collect();
         let place = |row: &ConnectivityRow| {

@@ -72,7 +72,7 @@ impl Programs {
         })
     }
 
-    /// Describes the content that a figure needs and the programs lack.
+    /// Describes the data that a figure needs but the programs lack.
     fn shows(&self, name: &str) -> Option<&'static str> {
         let others = all(&[("", &Metrics::default())]);
         let is_known = |name| others.iter().any(|figure| figure.name == name);

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
-/// Maximum number of cells that are drawn as rectangles with titles. More cells become a picture, which is smaller.
+/// Maximum number of cells that are drawn as rectangles with titles. Larger maps become pictures, which are smaller.
 const MAX_CELLS: usize = 400;
 
 pub(super) fn elements(shapes: &[Shape], figure: &'static str) -> Result<Markup> {

@@ -96,7 +96,7 @@ pub(super) fn thesis() -> Markup {
     html::link("references", RIEBER.0)
 }
 
-/// Renders the tables of one benchmark, and its figures unless `is_single`, since the page then has them already.
+/// Renders the tables of one benchmark, and its figures unless `is_single`, when the page already has them.
 pub(super) fn from_benchmark(
     name: &str,
     metrics: &Metrics,

@@ -61,7 +61,7 @@ pub(super) fn status(benchmark: &BenchmarkSummary) -> (String, Meaning) {
     }
 }
 
-/// Renders the mark, in the table of contents, of a program that failed or has warnings.
+/// Renders the mark in the table of contents for a program that failed or has warnings.
 pub(super) fn mark(benchmark: &BenchmarkSummary) -> Markup {
     match status(benchmark) {
         (_, Meaning::Good) => html! {},
@@ -134,7 +134,7 @@ pub(super) fn content(
     }
 }
 
-/// Renders how many published values and statements of the thesis the run reproduces.
+/// Summarises how well the run reproduces the thesis's published values and statements.
 fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
     let count =
         |counts: fn(Agreement) -> bool| rows.iter().filter(|row| counts(row.agreement)).count();
@@ -274,7 +274,7 @@ fn top_line(metrics: &Metrics) -> Option<String> {
     Some(format!("{place} ({share})"))
 }
 
-/// Draws the density map of the whole grid with few cells, limited to the range of CTAs that communicate.
+/// Draws a coarse density map of the whole grid, limited to the range of CTAs that communicate.
 fn map(metrics: &Metrics) -> Markup {
     const CELLS: u64 = 48;
     let mut cells = maps::cells(metrics, maps::WHOLE);

@@ -37,7 +37,7 @@ pub(super) struct Flow {
 /// The storing line, the loading line and the array.
 pub(super) type Ends<'a> = ((&'a str, u32), (&'a str, u32), &'a str);
 
-/// Returns the flows from line to line, those with the most bytes first.
+/// Returns the flows between lines, those with the most bytes first.
 pub(super) fn flows(metrics: &Metrics) -> Vec<(Ends<'_>, Flow)> {
     let mut flows = BTreeMap::<Ends<'_>, Flow>::new();
     for row in &metrics.line_flows {
@@ -75,7 +75,7 @@ fn arrays(name: &str, metrics: &Metrics) -> Markup {
     let arrays = metrics.arrays.iter();
     let arrays: Vec<_> = arrays.filter(|array| array.received_bytes > 0).collect();
     let caption = format!(
-        "Arrays of {name}, by bytes that CTAs received from others: each byte once for each of its writers"
+        "Arrays of {name}, by bytes that CTAs received from others: each byte counts once for each of its writers"
     );
     let table = [name, "arrays", &caption];
     let heading = "Arrays that carry the communication";

@@ -1,4 +1,4 @@
-//! Published values on the page: marks in the figures, a table below each, and a table of differences with their reasons.
+//! Published values on the page: marks in the figures, a table below each, and a table of differences with reasons.
 
 use super::communication::thesis;
 use crate::figures::multiples::{Layout, Mark, Multiples};
@@ -45,7 +45,7 @@ fn number(name: &str) -> Option<&'static str> {
     Some(number)
 }
 
-/// Adds a line at the height of the published value to the measured value's bar, if the figure has it.
+/// Adds a line to the measured value's bar, if there is one, at the height of the published value.
 fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> Option<()> {
     let mut plots = figure.plots.iter_mut();
     let plot = match row.quantity {

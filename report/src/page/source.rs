@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use superstep_analysis::metrics::Metrics;
 
-/// Maximum number of lines shown for a program, those with the most bytes first.
+/// Maximum number of lines shown for a program; those with the most bytes are chosen.
 const MAX_LINES: usize = 24;
 /// Number of lines shown before and after each of them.
 const CONTEXT: usize = 3;
@@ -16,7 +16,7 @@ const CONTEXT: usize = 3;
 const MAX_CHARS: usize = 160;
 
 /// Returns the path of the copy of a program's source file in the folder of a run. `file` is the name in the tables.
-/// The path does not lead out of the run, even if `file` is absolute or contains `..`.
+/// The path stays inside the run's folder even if `file` is absolute or contains `..`.
 pub fn source_file(folder: &Path, benchmark: &str, file: &str) -> PathBuf {
     let parts = Path::new(file).components();
     let inside = parts.filter(|part| matches!(part, Component::Normal(_)));
@@ -106,7 +106,7 @@ fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, max
     html! {
         div.scroll role="region" tabindex="0" aria-label={ "Source " (file) " of " (name) } {
             table.source {
-                caption { (file_name(file)) ": bytes that a line loads and stores. Received: loaded after another CTA or kernel stored them. Sent: stored and later loaded by another CTA or kernel. Within: loaded although another CTA stores them in the same launch" }
+                caption { (file_name(file)) ": bytes that a line loads and stores. Received: loaded after another CTA or kernel stored them. Sent: stored and later loaded by another CTA or kernel. Within: loaded in the same launch in which another CTA stores them" }
                 thead { tr {
                     th scope="col" { "Line" }
                     @for name in ["Loaded", "Stored", "Received", "Sent", "Within"] { th.number scope="col" { (name) } }

@@ -1,4 +1,4 @@
-//! Studies of the built-in probes, as tables and figures like those of GPU Ocelot and SASSI; `docs/probes.md` lists them.
+//! Studies of the built-in probes, as tables and figures like those of GPU Ocelot and SASSI (see `docs/probes.md`).
 
 mod blocks;
 mod branches;

@@ -42,8 +42,8 @@ pub struct ProbedBenchmark {
 }
 
 impl ProbedBenchmark {
-    /// Returns the time with the probe divided by the time without it, if that is not 0: of the whole program, and of
-    /// its kernels.
+    /// Returns the time with the probe divided by the time without it, unless the latter is 0: for the whole program,
+    /// and for its kernels.
     fn ratios(&self) -> [Option<f64>; 2] {
         let times = [
             (self.native_s, self.probed_s),
@@ -114,7 +114,7 @@ pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[&Prob
     study.figures.push(figure);
 }
 
-/// Returns the slowdown of each program by `probe` in SASSI's table 3, for the whole program and for its kernels.
+/// Returns each program's slowdown with `probe` in SASSI's table 3, for the whole program and for its kernels.
 fn sassi_costs(suite: &str, probe: &str) -> BTreeMap<String, [f64; 2]> {
     let mut studies = ["branches", "memory-divergence", "values"].into_iter();
     let study = studies.position(|name| suite == RODINIA && name == probe);

@@ -33,8 +33,8 @@ pub(crate) struct MeasuredProgram {
 }
 
 impl Reproduction {
-    /// Collects the values of a run of the `thesis` suite at size `thesis`, except those of partial recordings and in-situ programs;
-    /// `None` for any other run.
+    /// Collects the values of a run of the suite `thesis` at size `thesis`, except those of partial recordings and
+    /// in-situ programs; returns `None` for any other run.
     pub(crate) fn of(run: &RunSummary, measured: &[(String, Metrics)]) -> Option<Self> {
         if !fits(run) {
             return None;

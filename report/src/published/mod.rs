@@ -191,7 +191,7 @@ pub(crate) fn fits(run: &RunSummary) -> bool {
     run.suite == SUITE && run.size == SIZE
 }
 
-/// Returns every published value with the run's; none if the run has other programs or another size.
+/// Returns every published value with the measured one; none if the run has other programs or another size.
 pub(crate) fn of_run(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Beside> {
     Reproduction::of(run, measured).map_or_else(Vec::new, |it| beside(&it))
 }

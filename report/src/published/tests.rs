@@ -55,8 +55,8 @@ fn every_quantity_has_one_source_and_every_series_a_program() {
     assert!(hashes.next().is_some_and(|hash| manifest.contains(hash)));
 }
 
-/// To update after a run with different numbers: `superstep report RUN_DIR --reproduction docs`. After a change to the page
-/// alone: `SUPERSTEP_BLESS=1 cargo test --profile quick -p superstep-report`.
+/// To update the page after a run with different numbers, use `superstep report RUN_DIR --reproduction docs`; after a
+/// change to the page alone, use `SUPERSTEP_BLESS=1 cargo test --profile quick -p superstep-report`.
 #[test]
 fn page_in_the_repository_is_up_to_date() {
     let path = root().join("docs/reproduction.md");
@@ -85,7 +85,7 @@ fn recorded_run_has_the_golden_digests() {
         assert_eq!(
             golden["digest"].as_str(),
             program.digest.as_deref(),
-            "{} communicates differently now; regenerate docs/reproduction.md as it describes",
+            "{} communicates differently now; regenerate docs/reproduction.md as described there",
             program.name
         );
     }

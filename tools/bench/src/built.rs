@@ -36,7 +36,7 @@ impl<'a> Built<'a> {
         })
     }
 
-    /// Runs the program natively or traced, in `folder`. Also returns the failure of a run that did not end as the
+    /// Runs the program natively or traced, in `folder`. Also returns a failure if the run did not end as the
     /// manifest expects.
     pub fn run(
         &self,

@@ -1,4 +1,4 @@
-//! Every help text, so that changes to the command line show up in review.
+//! A snapshot of every help text, so that changes to the command line show up in review.
 
 use std::process::Command;
 

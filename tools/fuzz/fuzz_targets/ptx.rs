@@ -20,7 +20,7 @@ mod types;
 use parser::{Operand, Register};
 
 fuzz_target!(|text: &str| {
-    // Parse each line by itself, because the first error ends a template, then the whole text as one template.
+    // Parse each line by itself, because a template ends at its first error; then parse the whole text as one template.
     for template in text.lines().chain([text]) {
         if let Ok(template) = parser::Template::parse(template) {
             for instruction in template.instructions() {

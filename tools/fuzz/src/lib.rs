@@ -132,7 +132,7 @@ pub fn scratch() -> &'static Path {
     FOLDER.get_or_init(|| {
         let folder = std::env::temp_dir().join(format!("superstep-fuzz-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
+        std::fs::create_dir_all(&folder).expect("the folder for temporary files is writable");
         folder
     })
 }
@@ -146,5 +146,5 @@ pub fn assert_whole(folder: &Path) {
 }
 
 pub fn write(path: &Path, content: impl AsRef<[u8]>) {
-    std::fs::write(path, content).expect("the folder for temporary files can be written");
+    std::fs::write(path, content).expect("the folder for temporary files is writable");
 }

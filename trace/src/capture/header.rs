@@ -27,12 +27,12 @@ pub struct Header {
     /// The process that wrote the capture; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
-    /// SHA-256 (hexadecimal) of each source file, if the builder provided them.
+    /// SHA-256 (hexadecimal) of each source file, if the build provided them.
     pub sources: BTreeMap<String, String>,
     /// Selection of recorded accesses; absent when all are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
-    /// Granularity of transfer endpoints in protocol `in-situ`; absent if it is single CTAs.
+    /// Granularity of transfer endpoints in protocol `in-situ`; absent for single CTAs.
     #[serde(default, skip_serializing_if = "CtaBlocks::is_single_cta")]
     pub cta_blocks: CtaBlocks,
 }

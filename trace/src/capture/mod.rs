@@ -66,8 +66,8 @@ pub struct GroupBuffer {
 }
 
 impl Capture {
-    /// Opens the capture in `path`, a folder or any file in it. Fails with [`TraceError::NotACapture`] if there is none,
-    /// [`TraceError::FormatVersion`] if it has another version, and [`TraceError::Damaged`] if its header is unreadable.
+    /// Opens the capture in `path`, a folder or a file in it. Fails with [`TraceError::NotACapture`] if there is none,
+    /// [`TraceError::FormatVersion`] if its version differs, and [`TraceError::Damaged`] if its header is unreadable.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let folder = open::capture_folder(path.as_ref())?;
         let events = ChunkReader::open(&folder.join(EVENTS_FILE), Role::Events)?;

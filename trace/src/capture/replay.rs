@@ -177,7 +177,7 @@ impl Timeline {
         self.launches.get_mut(number as usize)
     }
 
-    /// Returns the event of an entry, before which `allocations` are live.
+    /// Returns the event of an entry. `allocations` are those that are live before it.
     fn event<'a>(
         &'a self,
         entry: &'a Entry,
@@ -246,7 +246,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Returns what is wrong with an event that contradicts the earlier ones.
+    /// Returns the entry of an event, if it has one. The error describes how the event contradicts earlier ones.
     fn entry(&mut self, event: Event) -> Result<Option<Entry>, String> {
         let number_of = |stream, launch| {
             let number = self.numbers.get(&(stream, launch)).copied();

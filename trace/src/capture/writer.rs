@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time that [`CaptureWriter::finish`] waits for a file's lock, which a thread may hold when its fault handler runs.
-const FINISH_PATIENCE: Duration = Duration::from_secs(2);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub const EVENTS_FILE: &str = "events.sst";
 
@@ -34,7 +34,7 @@ pub struct CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed. Fails with
+    /// Creates the folder and `events.sst`, and writes the header. Removes any older capture in the folder. Fails with
     /// [`TraceError::InUse`] if another process is writing to the folder.
     pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
         let folder = folder.into();
@@ -103,7 +103,7 @@ impl CaptureWriter {
     /// Ends every file. A capture is incomplete without this, or if anything is written afterwards.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
         let mut result = Ok(());
-        let streams = self.streams.try_lock_for(FINISH_PATIENCE);
+        let streams = self.streams.try_lock_for(FINISH_TIMEOUT);
         for stream in streams.iter().flat_map(|streams| streams.values()) {
             result = result.and(end(&stream.file, SealedChunk::new(Kind::END, 0, 0, &[])));
         }
@@ -114,7 +114,7 @@ impl CaptureWriter {
 
 /// Ends a file. Fails if its lock is not released, as happens in the fault handler of a thread that was writing to it.
 fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
-    match file.try_lock_for(FINISH_PATIENCE) {
+    match file.try_lock_for(FINISH_TIMEOUT) {
         Some(mut file) => file.end(chunk),
         None => Err(TraceError::Busy),
     }
@@ -126,7 +126,7 @@ pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     let start = Instant::now();
     // A killed process holds the lock until the system has cleaned up.
     while let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        if start.elapsed() > FINISH_PATIENCE {
+        if start.elapsed() > FINISH_TIMEOUT {
             let path = folder.to_owned();
             return Err(TraceError::InUse { path });
         }

@@ -10,7 +10,7 @@ use crate::AccessGroup;
 use crate::varint::{self, zigzag};
 use rustc_hash::FxHashMap;
 
-/// Moves of up to this many bits are written even if the address takes fewer, because they compress and might repeat.
+/// Moves of up to this many bits are written even if the address would take fewer: they compress and might repeat.
 const SHORT_MOVE_BITS: u32 = 16;
 /// Largest distance at which two lanes form a run.
 const CLOSE_BYTES: u64 = 256;

@@ -360,8 +360,8 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
         )
 }
 
-/// Returns the address of `lane` at site `number`, of one of six kinds, in an iteration. If this were inlined into
-/// [`any_program`], LLVM 22 would take more than ten minutes to compile the loops.
+/// Returns the address of `lane` in an iteration at site `number`, which has one of six kinds. If this were inlined
+/// into [`any_program`], LLVM 22 would take more than ten minutes to compile the loops.
 #[inline(never)]
 fn address_of(
     (kind, bits, lg_width): (u64, u64, u32),

@@ -128,8 +128,8 @@ pub(crate) struct ChunkFile {
 }
 
 impl ChunkFile {
-    /// Creates the file, replacing an older one, with its header and the chunk `first`. The file gets its name last, so
-    /// that any file with that name is readable.
+    /// Creates the file, replacing an older one, with its header and the chunk `first`. It is renamed into place last,
+    /// so that any file with that name is readable.
     pub(crate) fn create(
         path: PathBuf,
         role: Role,

@@ -145,7 +145,7 @@ pub struct FirstRead {
     pub receiver_launch: u32,
     /// Bytes stored by the source that another entity reads for the first time.
     pub stored_bytes: u64,
-    /// Bytes read that any of multiple CTAs of the source might have written last. Neither `stored_bytes` nor
+    /// Bytes read that any of several CTAs of the source might have written last. Neither `stored_bytes` nor
     /// [`Received`] counts them fully.
     pub several_bytes: u64,
     /// Bytes that the reader might have read before.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::probe::{At, Combine, Field, FieldsIn, PointSite, ProbeSpec, Word};
 
-/// Returns a module with two sites with two fields each, kept per CTA, and a table of one word.
+/// Returns a module with two sites, each with two fields per CTA, and a table of one word.
 fn module() -> ModuleTable {
     let field = |name: &str| Field {
         name: name.into(),
@@ -103,7 +103,7 @@ fn parts_are_read_back_and_other_folders_are_refused() {
     assert!(read.words(Part { first, words }).is_err());
 }
 
-/// Found by fuzzing: inconsistent numbers in a launch, which readers used without checking them.
+/// The numbers in a damaged launch can contradict its probe, so they are checked before use.
 #[test]
 fn inconsistent_launch_is_refused() {
     type Change = fn(&mut LaunchResult);

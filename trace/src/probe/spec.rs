@@ -301,7 +301,7 @@ impl<'de> Deserialize<'de> for Pass {
 }
 
 impl ProbeSpec {
-    /// Returns whether the CPU backend must log events, to find the threads of a warp that were active together.
+    /// Returns whether the CPU backend must log events to find the threads of a warp that were active together.
     pub fn groups_lanes(&self) -> bool {
         (self.points.iter()).any(|point| point.once_per == OncePer::Warp)
     }

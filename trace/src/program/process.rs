@@ -36,8 +36,8 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// Returns the captures in `path`: `path` itself; the folders of multiple processes, ordered by rank; or, in the folder
-/// of a run or of one of its benchmarks, the captures of the benchmarks.
+/// Returns the captures in `path`: `path` itself; the folders of multiple processes, ordered by rank; or, if `path` is
+/// the folder of a run or of one of its benchmarks, the benchmarks' captures.
 pub fn captures_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() || path.join(EVENTS_FILE).is_file() {
         return Ok(vec![path.to_owned()]);

@@ -58,7 +58,7 @@ pub struct Site {
     pub width_bytes: u32,
     /// Evidence that it accesses global memory.
     pub proof: Proof,
-    /// Whether its number of executions depends on how long threads wait for each other, and can vary between runs.
+    /// Whether its number of executions depends on how long threads wait for each other, and can vary as a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }

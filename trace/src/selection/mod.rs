@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Minimum expected number of sampled CTAs in each grid, and number of each kernel's first launches that are always
-/// sampled. From fewer, the error cannot be estimated.
+/// sampled. With fewer, the error cannot be estimated.
 pub const MIN_SAMPLED: u64 = 8;
 
 const MILLION: u32 = 1_000_000;

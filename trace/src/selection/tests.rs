@@ -142,6 +142,6 @@ proptest! {
         let sampled = (0..ctas).filter(|&cta| sample.takes_cta(ctas, cta)).count() as f64;
         let rate = sample.rate().max(MIN_SAMPLED as f64 / ctas as f64).min(1.0);
         let (mean, deviation) = (rate * ctas as f64, (rate * (1.0 - rate) * ctas as f64).sqrt());
-        prop_assert!((sampled - mean).abs() <= 6.0 * deviation + 1.0, "{sampled} decide {ctas} at {rate}");
+        prop_assert!((sampled - mean).abs() <= 6.0 * deviation + 1.0, "{sampled} of {ctas} sampled at rate {rate}");
     }
 }

@@ -8,7 +8,7 @@ use xshell::{Shell, cmd};
 
 use crate::context::Context;
 
-/// Built files. `superstep` finds the others next to itself.
+/// Built files. `superstep` looks for the others in its own folder.
 pub const BINARIES: [&str; 4] = [
     "superstep",
     "superstep-instrument",
@@ -31,7 +31,7 @@ const SHIPPED: [&str; 11] = [
     "suites",
 ];
 
-/// Copies all files into the folder `tree`, the binaries from the folder `binaries`.
+/// Copies all files into the folder `tree`. The binaries come from the folder `binaries`.
 pub fn stage(context: &Context, binaries: &Path, tree: &Path) -> Result<()> {
     let shell = &context.shell;
     for name in BINARIES {

@@ -58,7 +58,7 @@ fn listed(shell: &Shell, sboms: &Path) -> Result<BTreeSet<String>> {
     Ok(listed)
 }
 
-/// Copies the licences in `from`, if there is such a folder.
+/// Copies the licences in the folder `from`, if it exists.
 fn licences(shell: &Shell, from: &Path, to: &Path) -> Result<()> {
     if !from.is_dir() {
         return Ok(());

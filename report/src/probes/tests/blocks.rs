@@ -6,8 +6,8 @@ use crate::figures::palette;
 use crate::probes::blocks::study;
 use serde_json::json;
 
-/// A kernel of three blocks, the second a loop, and an unreachable block, over two launches: 4 threads loop 3 times each, then 2
-/// threads skip the loop.
+/// Two launches of a kernel with three blocks, the second a loop, and an unreachable block: 4 threads loop 3 times
+/// each, then 2 threads skip the loop.
 #[test]
 fn hottest_block_has_most_executions() {
     let block = |number, successors: &[u32], lines| {

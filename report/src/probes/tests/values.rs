@@ -54,7 +54,7 @@ fn constant_bits_are_always_or_never_set() {
             ["toy", "first", "toy.cu", 11, "load", 32, 2, 16, false],
         ])
     );
-    // By executions: 8 * 6 + 2 * 16 of 8 * 8 + 2 * 32 bits, 8 of 10 scalar. By instructions: 22 of 40 bits, 1 of 2 scalar.
+    // Dynamic: 8 * 6 + 2 * 16 of 8 * 8 + 2 * 32 bits, 8 of 10 scalar. Static: 22 of 40 bits, 1 of 2 scalar.
     assert_eq!(
         rows(&study.tables[0]),
         json!([["toy", 2, 10, 62.5, 80.0, 55.0, 50.0]])

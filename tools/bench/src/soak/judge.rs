@@ -75,7 +75,7 @@ impl Reference {
         })
     }
 
-    /// Takes the launches recorded in `capture`, whose run skipped every launch that can be skipped individually.
+    /// Sets the indistinguishable launches to those in `capture`, whose run skipped all others.
     pub fn set_indistinguishable(&mut self, capture: &Capture) {
         let recorded = capture
             .launches()
@@ -144,8 +144,8 @@ impl Reference {
         }
     }
 
-    /// Judges the capture of a run with `selection`; the run may have been killed. Callers count a failure to read it
-    /// as a problem, too, unless the user interrupted the reading.
+    /// Judges the capture of a run with `selection`; the run may have been killed. Callers also count a failure to
+    /// read it as a problem, unless the user interrupted the reading.
     pub fn judge(
         &self,
         capture: &Capture,

@@ -201,8 +201,8 @@ fn partial_capture_must_match_its_selection() {
     for wrong in [more, less, swapped, stray, nothing.clone(), program()] {
         assert!(!test.passes(&selection, &wrong, false));
     }
-    // A run that skips every launch still records the first one, which is from a graph, so a selection counts launches
-    // from the second.
+    // A run that skips every launch still records the first one, which is from a graph, so selections
+    // count launches from the second one.
     let skip = Selection {
         launch_skip: u64::MAX,
         ..Selection::default()

@@ -61,7 +61,7 @@ pub struct Args {
         default_value = "tiny,small"
     )]
     size: Vec<String>,
-    /// Time limit in seconds after which a run counts as hanging.
+    /// Time limit in seconds after which a run counts as hung.
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
     timeout: f64,
     /// Folder for the cases; folders of passed cases are removed.

@@ -45,7 +45,7 @@ pub struct Program<'a> {
 pub struct Programs<'a> {
     pub all: Vec<Program<'a>>,
     pub device: String,
-    /// Problems of programs that were skipped.
+    /// Reasons why programs were skipped.
     pub failures: Vec<String>,
     known: HashMap<String, (Rc<Reference>, Traits)>,
 }
@@ -82,7 +82,7 @@ impl Source {
         }
     }
 
-    /// Returns the protocol with which its programs record traces, if any.
+    /// Returns the protocol with which the programs record traces, if any.
     fn recording(&self) -> Option<Protocol> {
         let mut protocols = self.protocols().into_iter();
         protocols.find(|protocol| *protocol != Protocol::InSitu)

@@ -93,7 +93,7 @@ const MANY_LAUNCHES: &str = "70000";
 pub fn all(backend: Backend, protocol: Protocol) -> Vec<Case> {
     let mut cases = [stress(), ways(), faults()].concat();
     if protocol == Protocol::InSitu {
-        // On a GPU, a launch writes the tables of transfers if ten seconds have passed.
+        // On a GPU, the tables of transfers are written before the next launch once ten seconds have passed.
         cases.push(Case {
             kill_after_s: Some(17),
             end: KILLED,

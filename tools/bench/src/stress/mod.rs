@@ -33,7 +33,7 @@ pub struct Args {
     /// `regex:EXPR`.
     #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
-    /// Time limit in seconds after which a run counts as hanging.
+    /// Time limit in seconds after which a run counts as hung.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     timeout: f64,
 }

@@ -22,8 +22,8 @@ pub fn run(binary: &Path, folder: &Path, arguments: &[&str]) -> String {
     out
 }
 
-/// Returns `superstep-bench` and `superstep`, or `None`, which skips the test, if tools or binaries for building
-/// programs are missing.
+/// Returns `superstep-bench` and `superstep`, or `None` to skip the test if tools or binaries for building programs are
+/// missing.
 pub fn binaries() -> Option<[PathBuf; 2]> {
     let bench = Path::new(env!("CARGO_BIN_EXE_superstep-bench"));
     let parts = [

@@ -104,7 +104,7 @@ fn folder_in_use_is_refused() {
 }
 
 #[test]
-fn unended_capture_can_be_ended() {
+fn unfinished_capture_can_be_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (events, stream) = (EVENTS_FILE.to_owned(), stream_file_name(StreamId(0)));
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();

@@ -180,7 +180,7 @@ pub fn engine(program: &Program, options: Options) -> superstep_analysis::Result
 /// supports only aligned words of a single kernel.
 pub fn simple(program: &Program) -> Sums {
     let (mut loaded, mut received, mut stored) = (0, 0, 0);
-    // Address → writers in the last launch that wrote it, each with whether another CTA has read its value.
+    // Address → writers in the last launch that wrote it, each with a flag: whether another CTA has read its value.
     let mut last: HashMap<u64, Vec<(u32, bool)>> = HashMap::new();
     for (_, chunks) in program {
         let mut now: HashMap<u64, Vec<(u32, bool)>> = HashMap::new();
