@@ -1,4 +1,4 @@
-//! Loads that a warp repeats, as when it waits for another CTA: kept once, with the number of times.
+//! Loads that a warp repeats, for example while it waits for another CTA: stored once, with the number of repetitions.
 
 use super::record::Record;
 use std::ops::Range;
@@ -39,7 +39,7 @@ impl Repeats {
         is_known
     }
 
-    /// Removes the records of a load, those from number `first` on, if the warp has just made the same load.
+    /// Removes a load's records, which start at index `first`, if the warp has just made the same load.
     #[inline]
     pub(crate) fn add(&mut self, load: &AccessGroup, first: usize, records: &mut Vec<Record>) {
         let slot = self.slot(load.cta, load.warp);
