@@ -1,4 +1,4 @@
-//! One pass over all accesses in a capture: counts per site, digests, and checks that every access is possible.
+//! One pass over all accesses in a capture: counts per site, digests, and checks that every access is valid.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use superstep_trace::{
     LaunchSums, Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
-/// Accesses of threads at one site.
+/// Thread accesses at one site.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteCount {
     pub accesses: u64,
@@ -74,7 +74,7 @@ pub const UNKNOWN_SITES: usize = 2;
 /// Addresses past the end of an allocation, in its last page.
 pub const PAST_ALLOCATIONS: usize = 3;
 
-/// Access groups with a problem: their number, and the first one of each site.
+/// Access groups with a problem: their number, and the first one at each site.
 #[derive(Debug, Clone, Default)]
 pub struct Violation {
     pub groups: u64,
@@ -97,7 +97,7 @@ impl CaptureScan<'_> {
         self.launches.iter().any(|launch| launch.sums.is_some())
     }
 
-    /// Returns whether threads wait for each other in memory, so that their number of accesses varies between runs.
+    /// Returns whether threads wait for each other through memory, so their number of accesses varies between runs.
     pub fn has_waits(&self) -> bool {
         self.sites.iter().any(|site| site.waits)
     }
@@ -248,7 +248,7 @@ impl<'a> ChunkScan<'a> {
         }
     }
 
-    /// Returns the first address in `group` with an access that is not entirely in a live allocation.
+    /// Returns the first address in `group` whose access is not entirely in a live allocation.
     fn outside(&mut self, group: &AccessGroup) -> Option<u64> {
         let addresses = group.active_addresses();
         let width = u64::from(group.width_bytes).max(1) - 1;
@@ -285,11 +285,11 @@ impl Found {
 /// Distance in bytes beyond which an allocation is considered unrelated to an address.
 const NEAR_BYTES: u64 = 1 << 32;
 
-/// Returns the allocation that an access outside all of them probably missed: that of other lanes, or the nearest one.
+/// Describes the allocation that an invalid access was probably meant for: that of other lanes, or the nearest one.
 fn near(record: &LaunchRecord<'_>, group: &AccessGroup, address: u64) -> String {
     let mut lanes = group.active_addresses().iter();
     if let Some(used) = lanes.find_map(|&lane| record.allocations.find(lane)) {
-        return format!("others of the warp in {}", in_words(used));
+        return format!("while other lanes of the warp access {}", in_words(used));
     }
     let distance = |it: &Allocation| match address.checked_sub(it.address) {
         Some(offset) => (offset.saturating_sub(it.bytes), "past"),

@@ -121,8 +121,8 @@ fn the_timeline_has_a_bar_for_each_opaque_launch() {
     assert_eq!(bar["args"], expected);
 }
 
-/// Generates launches that only load or only store. A thread that loads what it stored in the same launch reads its own
-/// value, which the thesis's rule ignores.
+/// Generates launches that only load or only store. A thread that loads a word after storing it in the same launch
+/// reads its own value, which the thesis's rule ignores.
 fn launches() -> impl Strategy<Value = Vec<(bool, Vec<AccessGroup>)>> {
     let words = proptest::collection::vec(0u64..24, 1..6);
     let groups = proptest::collection::vec((0u32..4, 0u32..3, words), 0..8);

@@ -5,7 +5,7 @@
 //! 3. [`combine`] joins the results of all buckets for the same CTAs: transfers, strides, and accesses across page
 //!    boundaries.
 //!
-//! [`Merged`] sums the rows of the last step. Rows are few and large.
+//! [`Merged`] sums the rows of the last step. There are only a few rows, and they are large.
 
 mod rows;
 

@@ -82,7 +82,7 @@ pub struct EngineEnd {
 
 /// Maximum number of accesses in a batch for each thread of this computer; 24 bytes each if all are scattered.
 const BATCH_ACCESSES: u64 = 4 << 20;
-/// Number of accesses for each thread that keep it busy without those of another batch.
+/// Number of accesses for each thread of this computer at which a single batch keeps all threads busy.
 const ALONE_ACCESSES: u64 = 1 << 20;
 /// Number of chunks for each thread of this computer at which a batch is complete.
 const BATCH_CHUNKS: usize = 4;
@@ -246,8 +246,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Records that the host copies these bytes from the device. [`EngineEnd::written_copies`] says whether the host or
-    /// a kernel, traced or not, had written any of them since they were allocated; always, with
-    /// [`Matching::ExactAddress`].
+    /// a kernel, traced or not, had written any of them since they were allocated; with [`Matching::ExactAddress`], it
+    /// always says that one had.
     pub fn copied(&mut self, copy: u32, address: u64, bytes: u64) -> Result<()> {
         let end = address.saturating_add(bytes);
         let by_host = self.untraced.parts(address, end).next().is_some();
@@ -288,8 +288,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Analyses the launches that have been read and reads the waiting ones; at the same time, unless each keeps all
-    /// threads busy, because both need memory.
+    /// Analyses the launches that have been read and reads the waiting ones. Both need memory, so they run in
+    /// parallel only if the waiting launches are too small to keep all threads busy.
     fn advance(&mut self) -> Result<()> {
         let Waiting {
             launches,

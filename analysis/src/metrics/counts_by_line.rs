@@ -14,7 +14,7 @@ table! {
         line: u32 = "line number of the access, from 1";
         function: String = "mangled name of the function";
         operation: String = "`load`, `store` or `atomic`";
-        accesses: u64 = "accesses of threads";
+        accesses: u64 = "accesses, counted per thread";
         bytes: u64 ["bytes"] = "bytes of these accesses";
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use superstep_table::table;
 
 table! {
-    /// Bytes that one launch loaded on one line from one array and that another launch stored on another line.
+    /// Bytes that one line loaded from one array in one launch and that another line stored in an earlier launch.
     pub struct LineFlowRow = "line-flows": Serialize, Deserialize {
         writer_file: String = "source file of the store";
         writer_line: u32 = "line number of the store, from 1";
@@ -24,7 +24,7 @@ table! {
         receiver_kernel: String = columns::KERNEL;
         communicated_loaded_bytes: u64 ["bytes"] =
             "loaded, and last written in an earlier launch by another entity; each access counts";
-        other_cta_bytes: u64 ["bytes"] = "of these, bytes that a CTA with another number stored";
+        other_cta_bytes: u64 ["bytes"] = "of these, bytes that a CTA with a different number stored";
     }
 }
 

@@ -1,4 +1,4 @@
-//! Compares metrics with plain definitions on generated transfers, and with values derived by hand for small programs.
+//! Compares metrics with simple implementations on generated transfers, and with results derived by hand.
 
 use super::density::Axis;
 use super::*;

@@ -8,7 +8,7 @@ use superstep_table::table;
 use superstep_trace::AllocationId;
 
 table! {
-    /// Unwritten bytes that the launches of one kernel loaded on one line from one array.
+    /// Unwritten bytes that one line of one kernel loaded from one array.
     pub struct UninitialisedRow = "uninitialised": Eq, Deserialize {
         kernel: String = columns::KERNEL;
         file: String = columns::FILE;
@@ -17,7 +17,7 @@ table! {
         place: String = columns::PLACE;
         bytes: u64 ["bytes"] = "distinct unwritten bytes loaded, in the launch with the most";
         loaded_bytes: u64 ["bytes"] = "unwritten bytes loaded by all launches; each access counts";
-        launches: u64 ["launches"] = "number of launches that loaded them, or of copies";
+        launches: u64 ["launches"] = "number of launches that loaded them, or of copies that read them";
         stream: u32 = "stream of the first of these launches; for copies, of the launch before the first copy";
         superstep: u32 = "number of that launch within the stream";
     }

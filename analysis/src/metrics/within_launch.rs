@@ -8,8 +8,8 @@ use superstep_table::table;
 use superstep_trace::Op;
 
 table! {
-    /// Bytes that the launches of one kernel loaded on one line from one array although another CTA stored them in the
-    /// same launch. The trace orders a launch's CTAs only by grid barriers, so it is an upper bound on their exchange.
+    /// Bytes that one line of one kernel loaded from one array and that another CTA stored in the same launch. The
+    /// trace orders a launch's CTAs only by grid barriers, so this is an upper bound on the bytes that they exchanged.
     pub struct WithinLaunchRow = "within-launch": Serialize, Deserialize {
         kernel: String = columns::KERNEL;
         file: String = columns::FILE;

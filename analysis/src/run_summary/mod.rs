@@ -262,7 +262,7 @@ add_assign!(ThreadCounts: loads, stores, atomics);
 add_assign!(ByteCounts: loaded, stored, atomic);
 
 impl ByteCounts {
-    /// Returns the bytes loaded and stored, with atomics in both. Saturates: a damaged `run.json` can have any numbers.
+    /// Returns the bytes loaded and stored, with atomics in both. Saturates: a damaged `run.json` can hold any numbers.
     pub fn with_atomics(&self) -> [u64; 2] {
         [self.loaded, self.stored].map(|bytes| bytes.saturating_add(self.atomic))
     }

@@ -64,7 +64,7 @@ impl Table {
         }
     }
 
-    /// Returns the table with `unit` in place of `from` in the columns with names that `chosen` accepts.
+    /// Returns the table with `unit` in place of `from` in the columns whose names `chosen` accepts.
     #[must_use]
     pub fn in_unit(&self, from: &str, unit: &str, chosen: impl Fn(&str) -> bool) -> Self {
         let schema = self.batch.schema();

@@ -143,7 +143,7 @@ fn accesses_outside_allocations_name_each_line_and_the_array() {
     assert!(detail.starts_with("3 access groups; "), "{detail}");
     for part in [
         "(load at toy.cu:10): address 0x10fe",
-        ", others of the warp in allocation #0 (256 bytes, allocated at main.cu:7); launch 1",
+        ", while other lanes of the warp access allocation #0 (256 bytes, allocated at main.cu:7); launch 1",
         "(store at toy.cu:11): address 0x8000",
         ", 28416 bytes past allocation #0 (256 bytes, allocated at main.cu:7)",
     ] {

@@ -24,7 +24,7 @@ use columns::{Columns, Pools};
 /// Maximum number of rows in a batch: about 3 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Maximum size of decoded batches waiting to be read, except that each chunk being decoded may always queue one.
+/// Maximum total size of decoded batches waiting to be read; each chunk being decoded may always queue at least one.
 const QUEUED_BYTES: usize = 64 << 20;
 
 /// Maximum number of chunks per thread that are decoded ahead of the reader.
@@ -69,7 +69,7 @@ pub fn schema() -> SchemaRef {
     ))
 }
 
-/// A batch of one chunk; the last message is `None` or an error.
+/// A batch from one chunk; the last message is `None` or an error.
 type Message = Result<Option<RecordBatch>>;
 
 /// The number of a launch, and one of its chunks.

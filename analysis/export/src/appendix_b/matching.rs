@@ -1,4 +1,4 @@
-//! Matches each load with the stores from which it reads, by address.
+//! Matches each load by address with the stores that it reads from.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -36,7 +36,7 @@ pub struct AccessLine<'a> {
     pub addresses: [u64; 32],
 }
 
-/// Fails with the reason why a line is not valid output of `mem_trace`.
+/// The error is the reason why a line is not valid output of `mem_trace`.
 type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Parses a line; returns `None` for one without the prefix `MEMTRACE:`.

@@ -74,7 +74,7 @@ pub(crate) enum Block {
 
 pub(crate) type Spare = Pool<Vec<Record>>;
 
-/// Keeps the memory of `blocks`, and no other, for reuse.
+/// Keeps only the memory of `blocks` for reuse.
 pub(crate) fn recycle(blocks: impl IntoIterator<Item = Block>, spare: &Spare) {
     let mut spare = spare.objects();
     spare.clear();
@@ -85,7 +85,7 @@ pub(crate) fn recycle(blocks: impl IntoIterator<Item = Block>, spare: &Spare) {
     }
 }
 
-/// Numbers of records by shard, counted while the records are still in the cache.
+/// Number of records in each shard, counted while the records are still in the cache.
 pub(crate) struct ShardCounts {
     counts: Vec<u32>,
     counted: usize,
@@ -169,7 +169,7 @@ impl Block {
     }
 }
 
-/// Minimum number of records that are worth a separate task.
+/// Minimum number of records that justifies a separate task.
 const TASK_RECORDS: usize = 1024;
 
 /// Returns the number of shards per task, so that a small number of `records` does not occupy all threads.

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, SiteId};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Bytes that one launch loaded at one instruction from one allocation and that an earlier launch had stored at one
-/// instruction; each access counts. Launches are indices into [`super::Communication::launches`].
+/// Bytes that one instruction of a launch loaded from one allocation and that one instruction of an earlier launch had
+/// stored; each access counts. Launches are indices into [`super::Communication::launches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SiteFlow {
     pub receiver_launch: u32,
@@ -23,7 +23,7 @@ pub struct SiteFlow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SiteFlowKey {
     pub source_launch: u32,
-    /// Last instruction in the code that stored the byte in the source launch, in any CTA.
+    /// Last instruction, in code order, that stored the byte in the source launch, in any CTA.
     pub writer: SiteId,
     pub reader: SiteId,
     pub allocation: Option<AllocationId>,
@@ -32,7 +32,7 @@ pub struct SiteFlowKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SiteFlowAmount {
     pub loaded_bytes: u64,
-    /// Loaded bytes that a CTA with another number stored.
+    /// Loaded bytes that a CTA with a different number stored.
     pub other_cta_bytes: u64,
 }
 
@@ -87,7 +87,7 @@ impl ArrayVolume {
     }
 }
 
-/// Bytes that the launches of one kernel loaded at one instruction from one allocation and that another CTA stored in
+/// Bytes that one instruction loaded from one allocation, in all launches of one kernel, and that another CTA stored in
 /// the same launch; each access counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WithinLaunch {

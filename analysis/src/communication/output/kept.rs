@@ -16,7 +16,7 @@ const MAX_ENTRIES_BETWEEN_LAUNCHES: usize = 1 << 9;
 
 pub(crate) struct Kept {
     pub(crate) transfers: Sorter<Transfer>,
-    /// Loads from launches with distances that have not been counted yet.
+    /// Loads from launches whose distances have not been counted yet.
     pub(crate) loads: Sorter<Run>,
     pub(crate) stores: Sorter<Run>,
     /// Number of entries of one kind at which a shard moves them here immediately.

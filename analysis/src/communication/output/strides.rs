@@ -1,7 +1,7 @@
 //! Distances between the addresses of communicating loads and stores (figure 6.5).
 //!
-//! Communicating addresses are kept as runs with a constant step. Loads are kept until their launch ends, but stores
-//! until the program ends, because any later launch may read their bytes.
+//! Communicating addresses are kept as runs with a constant step. Loads are kept until their launch ends. Stores are
+//! kept until the program ends, because any later launch may read their bytes.
 
 use crate::bins::{STRIDE_BINS, bin};
 use crate::communication::spill::sorted::{Item, Sorter};
@@ -42,8 +42,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Extends this run by `next`, which must not begin before it, if the addresses of `next` continue it with the same
-    /// step or are already in it; returns whether they are.
+    /// Tries to add the addresses of `next`, which must not begin before this run; returns false unless they continue
+    /// the run with the same step or are already in it.
     fn continued_by(&mut self, next: &Run) -> bool {
         if self.owner != next.owner {
             return false;

@@ -142,7 +142,7 @@ impl Cells {
         self.tags[cells].fill(tag);
     }
 
-    /// Records the stores of `offset..offset + len`.
+    /// Records the stores to `offset..offset + len`.
     #[inline]
     pub(crate) fn write(&mut self, (offset, len): (usize, usize), store: Store, shift: u32) {
         let Some(launch) = store.tag.launch() else {
@@ -209,7 +209,7 @@ impl Cells {
     }
 }
 
-/// Sets the values of cells before they are written; the largest value counts if a cell was written in the same launch.
+/// Sets the values of cells before they are written; if a launch writes a cell again, the larger value is kept.
 fn keep_largest<T: Copy + Default + Ord>(values: &mut [T], tags: &[Tag], new: T, launch: u32) {
     for (old, tag) in values.iter_mut().zip(tags) {
         let is_same_launch = tag.launch() == Some(launch);

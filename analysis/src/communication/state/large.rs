@@ -1,5 +1,5 @@
-//! Launches with accesses that concentrate on a few pages and do not fit in memory. Their records are sorted on disk by
-//! page and CTA. The records of a large page are read again for each pass, one CTA at a time.
+//! Launches whose accesses are concentrated in a few pages and do not fit in memory. Their records are sorted on disk
+//! by page and CTA. The records of a large page are read again for each pass, one CTA at a time.
 
 use super::bitmap::Bitmap;
 use super::host::Untraced;

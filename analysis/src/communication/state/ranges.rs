@@ -1,4 +1,4 @@
-//! The last writers of a page that a few ranges describe: what regular programs leave behind.
+//! The last writers of a page that can be described by a few ranges, as is usual in regular programs.
 
 use super::shadow::{PAGE_BYTES, Tag};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -34,7 +34,7 @@ impl Store {
         offset - (offset + PAGE_BYTES * width - first) % width
     }
 
-    /// Returns whether both consist of accesses by the same CTA that either are equal or do not overlap.
+    /// Returns whether both consist of accesses by the same CTA that are either equal or disjoint.
     fn is_aligned_with(&self, other: &Self) -> bool {
         (self.tag, self.width) == (other.tag, other.width)
             && self.start(usize::from(other.first)) == usize::from(other.first)
@@ -98,8 +98,8 @@ impl Ranges {
         self.stores[self.index(offset)].start(offset)
     }
 
-    /// Returns the first access that wrote a byte in `at..end`, the distance and the number of the accesses of its range
-    /// up to `end`, and where they end.
+    /// Returns the accesses that wrote the bytes from `at` to `end` or to the end of the range that contains `at`: the
+    /// offset of the first one, their distance and their number. Also returns where these bytes end.
     #[inline]
     pub(crate) fn stores(&self, at: usize, end: usize) -> ((usize, usize, usize), usize) {
         let index = self.index(at);
@@ -111,7 +111,7 @@ impl Ranges {
         )
     }
 
-    /// Returns the last writer of the byte at `offset`, and the end of the bytes from there that have the same one; at
+    /// Returns the last writer of the byte at `offset`, and the end of the following bytes with the same writer, at
     /// most `end`.
     #[inline]
     pub(crate) fn segment(&self, offset: usize, end: usize) -> (Tag, usize) {
@@ -142,7 +142,7 @@ impl Ranges {
         (self.index(offset)..=last).map(|index| (self.end(index), &self.stores[index]))
     }
 
-    /// Records a traced store to `start..end`; returns false, without any change, if ranges cannot describe it.
+    /// Records a traced store to `start..end`; returns false and changes nothing if ranges cannot describe it.
     #[inline]
     #[must_use]
     pub(crate) fn write(&mut self, start: usize, end: usize, store: Store) -> bool {
@@ -161,7 +161,7 @@ impl Ranges {
         self.set(start, end, store)
     }
 
-    /// Sets the last store to `start..end`; returns false, without any change, if there would be too many ranges.
+    /// Sets the last store to `start..end`; returns false and changes nothing if there would be too many ranges.
     #[must_use]
     pub(crate) fn set(&mut self, start: usize, end: usize, store: Store) -> bool {
         let (first, last) = (self.index(start), self.index(end - 1));

@@ -273,7 +273,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Marks bytes as read that only another entity (`tag`) wrote; returns how many this CTA had not read yet.
+    /// Marks bytes that only another entity (`tag`) wrote as read; returns how many of them this CTA had not read yet.
     #[inline]
     fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32, tag: Tag) -> u64 {
         let (page, out, base) = (&mut *self.page, &mut *self.out, self.base);

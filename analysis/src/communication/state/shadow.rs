@@ -144,9 +144,9 @@ impl Page {
         })
     }
 
-    /// Returns the address offsets of the stores that wrote the bytes at `bit` and above in word `word`, as the first
-    /// one, their distance, and their number; and which of `bits`, bytes with the same writer, they wrote. The page must
-    /// keep `starts`.
+    /// Returns the stores that wrote the lowest of `bits` in word `word`, and perhaps the following ones: the offset of
+    /// the first store, their distance and their number. Also returns a mask of the bytes that they wrote. All bytes in
+    /// `bits` must have the same writer, and the page must keep `starts`.
     #[inline]
     pub(crate) fn stores(&self, word: usize, bits: u64) -> ((usize, usize, usize), u64) {
         let bit = bits.trailing_zeros() as usize;
@@ -188,7 +188,7 @@ impl Page {
         size_of::<Self>() + cells
     }
 
-    /// Returns the last writer of the byte at `offset`, and the first later offset with another one; at most `end`.
+    /// Returns the last writer of the byte at `offset`, and the first later offset with a different one, at most `end`.
     #[inline]
     pub(crate) fn segment(&self, offset: usize, end: usize) -> (Tag, usize) {
         match &self.layout {

@@ -29,7 +29,7 @@ pub(crate) struct Shards {
     folder: Arc<SpillFolder>,
 }
 
-/// A launch, with the state of memory that the host's calls before it set up.
+/// A launch, with the state of memory set up by the host's calls before it.
 pub(crate) struct LaunchContext {
     /// Position among all launches.
     pub(crate) position: u32,
@@ -60,7 +60,7 @@ impl Shards {
         }
     }
 
-    /// Adds an event in `start..end`, which must not be empty, before the launch at position `next_launch`. `is_idle`
+    /// Adds an event for `start..end`, which must not be empty, before the launch at position `next_launch`. `is_idle`
     /// means that all earlier launches have been analysed.
     pub(crate) fn add(
         &mut self,

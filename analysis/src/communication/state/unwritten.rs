@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, Op, SiteId};
 
-/// Unwritten bytes that the launches of one kernel loaded at one instruction from one allocation.
+/// Unwritten bytes that one instruction loaded from one allocation, in all launches of one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnwrittenRead {
     /// Index of the kernel in [`super::Communication::kernels`].
@@ -254,7 +254,7 @@ pub(crate) fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use
     (record.threads().enumerate()).map(move |(lane, thread)| (thread, first + lane * step))
 }
 
-/// Returns whether `record` is an exchange, that is, writes a value that does not depend on the old one.
+/// Returns whether `record` is an exchange, which writes a value that does not depend on the old one.
 fn is_exchange(view: &View, record: &Record) -> bool {
     let op = view.site_of(record).and_then(|site| view.ops.op(site).ok());
     op == Some(Op::AtomicExch)

@@ -88,8 +88,8 @@ impl Writers {
         (!self.is_empty).then_some(self)
     }
 
-    /// Returns how many of the record's loaded bytes another CTA may have stored most recently; the bytes of each lane
-    /// count. `local` contains the CTA's earlier stores.
+    /// Returns how many of the record's loaded bytes another CTA may have stored most recently, counting each lane's
+    /// bytes. `local` contains the CTA's earlier stores.
     #[inline]
     pub(crate) fn loaded_from_other_ctas(&self, record: &Record, local: Option<&Local>) -> u64 {
         if !self.phases.is_empty() {

@@ -189,7 +189,7 @@ fn lanes_in(group: &AccessGroup, mask: u32) -> AccessGroup {
     part
 }
 
-/// Generates groups that warps may make several times in a row, on their own or among others.
+/// Generates groups, some of which are repeated several times in a row, alone or together with others.
 pub(crate) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
     let repeated = (
         any_group(aligned),
