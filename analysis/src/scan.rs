@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::sites::BySite;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use superstep_trace::digest::Hasher;
+use superstep_trace::digest::{Hasher, address_range};
 use superstep_trace::{
     AccessGroup, Allocation, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord,
     LaunchSums, Recorded, Resolver, SiteId, SiteTable, TraceError,
@@ -252,14 +252,14 @@ impl<'a> ChunkScan<'a> {
     fn outside(&mut self, group: &AccessGroup) -> Option<u64> {
         let addresses = group.active_addresses();
         let width = u64::from(group.width_bytes).max(1) - 1;
-        let (low, high) = (addresses.iter().min()?, addresses.iter().max()?);
+        let (low, high) = address_range(addresses)?;
         let resolver = &mut self.resolver;
         let mut is_inside = |address, last: u64| {
             let allocation = resolver.find(address);
             allocation.is_some_and(|it| it.offset_of(last.saturating_add(width)).is_some())
         };
         // A group nearly always accesses one allocation.
-        if is_inside(*low, *high) {
+        if is_inside(low, high) {
             return None;
         }
         let mut addresses = addresses.iter().copied();

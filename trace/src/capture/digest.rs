@@ -69,23 +69,32 @@ impl<'a> Hasher<'a> {
         }
         let op = site.map_or(0, |site| site.op.code());
         let seeds = group_seeds(self.launch_seed, group, op);
-        let lanes = group.lanes();
-        let (mut offsets, mut threads) = ([0; WARP_LANES], [0; WARP_LANES]);
-        for (index, (thread, _)) in group.threads().enumerate() {
-            threads[index] = u64::from(thread);
-        }
         let addresses = group.active_addresses();
-        let Some((&low, &high)) = addresses.iter().min().zip(addresses.iter().max()) else {
+        let Some((low, high)) = address_range(addresses) else {
             return;
         };
-        match self.resolver.find(low) {
+        let mut some_lanes;
+        let lanes = match group.mask {
+            u32::MAX => &LANES,
+            mask => {
+                some_lanes = [0; WARP_LANES];
+                let mut rest = mask;
+                for lane in &mut some_lanes[..addresses.len()] {
+                    *lane = u64::from(rest.trailing_zeros());
+                    rest &= rest.wrapping_sub(1);
+                }
+                &some_lanes
+            }
+        };
+        let first_thread = u64::from(group.warp.wrapping_mul(WARP_LANES as u32));
+        let threads = (first_thread, &lanes[..addresses.len()]);
+        let words = match self.resolver.find(low) {
             Some(allocation) if allocation.offset_of(high).is_some() => {
                 let (key, mask) = self.key_hash(&allocation.key);
-                for (offset, address) in offsets.iter_mut().zip(addresses) {
-                    *offset = key.wrapping_add((address - allocation.address) & mask);
-                }
+                sum(addresses, (allocation.address, mask, key), threads, seeds)
             }
             _ => {
+                let mut offsets = [0; WARP_LANES];
                 for (offset, &address) in offsets.iter_mut().zip(addresses) {
                     *offset = match self.resolver.find(address) {
                         Some(allocation) => {
@@ -95,12 +104,12 @@ impl<'a> Hasher<'a> {
                         None => address,
                     };
                 }
+                sum(&offsets[..addresses.len()], (0, !0, 0), threads, seeds)
             }
-        }
-        let sums = sum(&offsets[..lanes], &threads[..lanes], seeds);
+        };
         self.digest += LaunchDigest {
-            words: sums,
-            thread_accesses: lanes as u64,
+            words,
+            thread_accesses: addresses.len() as u64,
         };
     }
 
@@ -132,21 +141,82 @@ fn group_seeds(launch_seed: u64, group: &AccessGroup, op: u8) -> [u64; 2] {
     [seed, mix(seed ^ PHI)]
 }
 
-/// Sums the hashes of a group's lanes in a plain loop, which the compiler can vectorise.
-#[inline]
-fn sum(offsets: &[u64], threads: &[u64], seeds: [u64; 2]) -> [u64; 2] {
-    let mut sums = [0u64; 2];
-    for (&offset, &thread) in offsets.iter().zip(threads) {
-        let place = mix(offset);
-        sums[0] = sums[0].wrapping_add(mix(place
-            .wrapping_add(thread.wrapping_mul(THREAD_STEP[0]))
-            .wrapping_add(seeds[0])));
-        sums[1] = sums[1].wrapping_add(mix(place
-            .rotate_left(32)
-            .wrapping_add(thread.wrapping_mul(THREAD_STEP[1]))
-            ^ seeds[1]));
+/// Numbers of all lanes.
+const LANES: [u64; WARP_LANES] = {
+    let mut lanes = [0; WARP_LANES];
+    let mut lane = 0;
+    while lane < WARP_LANES {
+        lanes[lane] = lane as u64;
+        lane += 1;
     }
-    sums
+    lanes
+};
+
+/// Defines a function with a plain loop, and compiles it again for vectors of processors that have them.
+macro_rules! vectorised {
+    ($(#[$doc:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),+) -> $result:ty $body:block) => {
+        $(#[$doc])*
+        #[inline]
+        $visibility fn $name($($argument: $type),+) -> $result {
+            #[inline(always)]
+            fn plain($($argument: $type),+) -> $result $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                use std::arch::is_x86_feature_detected as has;
+                #[target_feature(enable = "avx512f,avx512dq")]
+                fn avx512($($argument: $type),+) -> $result {
+                    plain($($argument),+)
+                }
+                #[target_feature(enable = "avx2")]
+                fn avx2($($argument: $type),+) -> $result {
+                    plain($($argument),+)
+                }
+                if has!("avx512f") && has!("avx512dq") {
+                    // SAFETY: the processor has these features.
+                    return unsafe { avx512($($argument),+) };
+                }
+                if has!("avx2") {
+                    // SAFETY: the processor has this feature.
+                    return unsafe { avx2($($argument),+) };
+                }
+            }
+            plain($($argument),+)
+        }
+    };
+}
+
+vectorised! {
+    /// Returns the lowest and the highest address.
+    pub fn address_range(addresses: &[u64]) -> Option<(u64, u64)> {
+        let (mut low, mut high) = (*addresses.first()?, 0);
+        for &address in addresses {
+            (low, high) = (low.min(address), high.max(address));
+        }
+        Some((low, high))
+    }
+}
+
+/// Address at which an allocation starts, mask of the offset bits to be hashed, and hash of the allocation's key.
+type Place = (u64, u64, u64);
+
+vectorised! {
+    /// Sums the hashes of a group's lanes. `threads` are the first thread of the warp and the lanes.
+    fn sum(addresses: &[u64], place: Place, threads: (u64, &[u64]), seeds: [u64; 2]) -> [u64; 2] {
+        let ((start, mask, key), (first_thread, lanes)) = (place, threads);
+        let mut sums = [0u64; 2];
+        for (&address, &lane) in addresses.iter().zip(lanes) {
+            let place = mix(key.wrapping_add(address.wrapping_sub(start) & mask));
+            let thread = first_thread + lane;
+            sums[0] = sums[0].wrapping_add(mix(place
+                .wrapping_add(thread.wrapping_mul(THREAD_STEP[0]))
+                .wrapping_add(seeds[0])));
+            sums[1] = sums[1].wrapping_add(mix(place
+                .rotate_left(32)
+                .wrapping_add(thread.wrapping_mul(THREAD_STEP[1]))
+                ^ seeds[1]));
+        }
+        sums
+    }
 }
 
 /// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014; Stafford's variant 13), a bijection in which a

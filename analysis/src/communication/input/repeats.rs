@@ -14,6 +14,12 @@ use superstep_trace::{AccessGroup, Op, SiteId, WARP_LANES};
 const WARPS: usize = 1 << 10;
 const SLOT_BITS: u32 = 12;
 
+/// Number of groups in a window, more than the warps of a multiprocessor make in an iteration of most loops.
+const WINDOW: u32 = 1 << 13;
+/// Minimum number of repetitions in a window. If there are fewer, the next windows are not searched.
+const WORTHWHILE: u32 = WINDOW / 16;
+const SKIPPED_WINDOWS: u32 = 4;
+
 /// Addresses of a group: lane *l* accesses `first + l * step`, and no access crosses a page boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Line {
@@ -94,11 +100,9 @@ struct Slot {
     recorded: u32,
     stored: u32,
     /// Number of records in the block before those of the latest group.
-    position: usize,
-    /// Number of groups that were counted in `times`.
+    position: u32,
+    /// Number of groups with repetitions that have no records yet.
     groups: u16,
-    /// Number of repetitions by lane that have no records yet.
-    times: [u16; WARP_LANES],
     op: Option<Op>,
 }
 
@@ -109,13 +113,20 @@ type Key = (u32, u32, u32);
 pub(crate) struct Repeats {
     warps: Vec<Warp>,
     slots: Vec<Slot>,
+    /// Number of repetitions that have no records yet, by slot and lane.
+    times: Vec<[u16; WARP_LANES]>,
     last_epoch: u64,
     /// First epoch in the current block.
     block: u64,
     /// Slots with repetitions that have no records yet.
     counted: Vec<usize>,
     /// Records of repetitions, with their positions in the block.
-    records: Vec<(usize, Record)>,
+    records: Vec<(u32, Record)>,
+    is_searching: bool,
+    /// Number of groups until the next window.
+    left: u32,
+    /// Number of repetitions in this window.
+    found: u32,
 }
 
 impl Repeats {
@@ -123,10 +134,14 @@ impl Repeats {
         Self {
             warps: vec![Warp::default(); WARPS],
             slots: vec![Slot::default(); 1 << SLOT_BITS],
+            times: vec![[0; WARP_LANES]; 1 << SLOT_BITS],
             last_epoch: 0,
             block: 1,
             counted: Vec::new(),
             records: Vec::new(),
+            is_searching: true,
+            left: WINDOW,
+            found: 0,
         }
     }
 
@@ -161,6 +176,13 @@ impl Repeats {
         context: (&Phases, &WideAccesses),
         out: &mut Vec<Record>,
     ) {
+        if self.left == 0 {
+            self.next_window(context);
+        }
+        self.left -= 1;
+        if !self.is_searching {
+            return append(group, op, context, out);
+        }
         let warp = self.warp(group);
         let Some(line) = Line::of(group) else {
             if op.writes() {
@@ -176,15 +198,10 @@ impl Repeats {
         if !is_same || op.reads() && slot.epoch != epoch {
             self.end_slot(index, context);
             let slot = &mut self.slots[index];
-            *slot = Slot {
-                group: key,
-                line,
-                epoch,
-                recorded: 0,
-                stored: if is_same { slot.stored } else { 0 },
-                op: Some(op),
-                ..*slot
-            };
+            if !is_same {
+                (slot.group, slot.line, slot.stored, slot.op) = (key, line, 0, Some(op));
+            }
+            (slot.epoch, slot.recorded) = (epoch, 0);
         }
         let slot = &mut self.slots[index];
         let (repeated, new) = (group.mask & slot.recorded, group.mask & !slot.recorded);
@@ -193,7 +210,8 @@ impl Repeats {
                 self.counted.push(index);
             }
             slot.groups += 1;
-            for (lane, times) in slot.times.iter_mut().enumerate() {
+            self.found += 1;
+            for (lane, times) in self.times[index].iter_mut().enumerate() {
                 *times += (repeated >> lane & 1) as u16;
             }
             if slot.groups == u16::MAX {
@@ -204,7 +222,7 @@ impl Repeats {
             return;
         }
         let slot = &mut self.slots[index];
-        (slot.recorded, slot.position) = (slot.recorded | new, out.len());
+        (slot.recorded, slot.position) = (slot.recorded | new, out.len() as u32);
         if op.writes() && new & !slot.stored != 0 {
             slot.stored |= new;
             self.warps[warp].epoch = self.new_epoch();
@@ -240,12 +258,28 @@ impl Repeats {
         let mut all = Vec::with_capacity(block.len() + self.records.len());
         let mut start = 0;
         for (position, record) in self.records.drain(..) {
-            all.extend_from_slice(&block[start..position]);
+            let end = position as usize;
+            all.extend_from_slice(&block[start..end]);
             all.push(record);
-            start = position;
+            start = end;
         }
         all.extend_from_slice(&block[start..]);
         *block = all;
+    }
+
+    fn next_window(&mut self, context: (&Phases, &WideAccesses)) {
+        self.end_slots(context);
+        self.is_searching = !self.is_searching || self.found >= WORTHWHILE;
+        let windows = if self.is_searching {
+            1
+        } else {
+            SKIPPED_WINDOWS
+        };
+        (self.left, self.found) = (windows * WINDOW, 0);
+        if !self.is_searching {
+            // Stores in the skipped windows are not noticed.
+            self.block = self.new_epoch();
+        }
     }
 
     fn end_slots(&mut self, context: (&Phases, &WideAccesses)) {
@@ -264,7 +298,7 @@ impl Repeats {
         let mut records = Vec::new();
         for bit in 0..bits {
             let is_set = |(lane, times): (usize, &u16)| u32::from(times >> bit & 1) << lane;
-            let mask = slot.times.iter().enumerate().map(is_set).sum();
+            let mask = self.times[index].iter().enumerate().map(is_set).sum();
             if mask != 0 {
                 append(
                     &part(slot.group, slot.line, mask),
@@ -277,7 +311,7 @@ impl Repeats {
                     .extend(repeated.map(|record| (slot.position, record)));
             }
         }
-        (slot.groups, slot.times) = (0, [0; WARP_LANES]);
+        (slot.groups, self.times[index]) = (0, [0; WARP_LANES]);
     }
 }
 

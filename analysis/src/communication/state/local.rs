@@ -79,6 +79,15 @@ impl Local {
         self.written.count(offset, 1) == 1 && last == phase
     }
 
+    /// Returns whether a thread was the first of its CTA to write each of the bytes.
+    #[inline]
+    pub(crate) fn was_first(&self, offset: usize, len: usize, thread: u32) -> bool {
+        self.written.count(offset, len) == len as u64
+            && self.first[offset..offset + len]
+                .iter()
+                .all(|&first| first == thread)
+    }
+
     #[inline]
     pub(crate) fn wrote_any(&self, offset: usize, len: usize, thread: u32) -> bool {
         self.written.count(offset, len) != 0

@@ -196,7 +196,9 @@ impl Reader<'_> {
         let (piece, times) = (record.pattern() == Pattern::Piece, record.times());
         let mut at = record.offset();
         for thread in record.threads() {
-            if local.wrote_any(at, width, thread) || piece {
+            if !piece && local.was_first(at, width, thread) {
+                self.out.sums.local += width as u64 * times;
+            } else if local.wrote_any(at, width, thread) || piece {
                 let wide = piece.then_some(record.origin);
                 self.bytes(at, width, times, wide, |byte| local.wrote(byte, thread));
             } else {
