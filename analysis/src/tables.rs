@@ -66,7 +66,7 @@ table! {
     }
 }
 
-/// Returns all tables of an analysis, including those of the metrics if it has transfers and strides.
+/// Returns all tables of an analysis, including those of the metrics if it has transfers or strides.
 pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Vec<Table>> {
     with_metrics(analysis, sites, settings).map(|(tables, _)| tables)
 }
@@ -166,7 +166,7 @@ pub fn digest(tables: &[Table]) -> String {
     format!("{:016x}", hash.digest())
 }
 
-/// Concatenates each table of multiple processes, with the process in the first columns, and writes it.
+/// Concatenates each table across processes, with the process in the first columns, and writes the result.
 pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()> {
     let Some((_, first)) = parts.first() else {
         return Ok(());

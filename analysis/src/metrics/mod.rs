@@ -114,7 +114,7 @@ impl<'a> Source<'a> {
         info.map_or(("", ""), |info| (info.name.as_str(), info.place.as_str()))
     }
 
-    /// Returns the file and line of an instruction; an empty text and 0 if they are unknown.
+    /// Returns the file and line of an instruction, or an empty string and 0 if they are unknown.
     fn line(&self, site: SiteId) -> (&'a str, u32) {
         let site = self.sites.get(site);
         site.map_or(("", 0), |site| (site.file.as_str(), site.line))

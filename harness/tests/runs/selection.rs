@@ -207,7 +207,7 @@ fn invalid_selections_are_refused_before_the_run() {
         ),
         (
             ["--ctas", "7-3"],
-            "expected a range that does not end before its start",
+            "expected a range that does not end before it starts",
         ),
         (["--sample-ctas", "2"], "expected a share between"),
         (["--sample-launches", "a"], "expected a share between"),

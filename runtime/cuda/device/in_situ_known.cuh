@@ -11,7 +11,7 @@ __device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
   return (uint64_t)cta << IN_SITU_KNOWN_CTA_SHIFT | cta >> 26 << 11 | launch % IN_SITU_KNOWN_LAUNCHES << IN_SITU_KNOWN_LAUNCH_SHIFT;
 }
 
-// Returns the row of a word, without byte mask and class.
+// Returns the row of a word, without the byte mask or class.
 __device__ ALWAYS_INLINE uint64_t known_row(uint64_t cta_row, uint64_t address) { return cta_row ^ address >> 22 << IN_SITU_KNOWN_ADDRESS_SHIFT; }
 
 // Returns the offset of a word's row. Four consecutive words have consecutive rows.
@@ -20,7 +20,7 @@ __device__ ALWAYS_INLINE unsigned known_place(uint64_t cta_row, uint64_t address
   return (((unsigned)address << 1 ^ mixed >> 8) & (IN_SITU_KNOWN_BYTES - 32)) | ((unsigned)address << 1 & 0x18);
 }
 
-// Returns the code of a class: the position of its counter in InSituFunction, from 1, or 5 for input, which has none.
+// Returns the code of a class: the 1-based position of its counter in InSituFunction, or 5 for input, which has none.
 // Code 0 means no class.
 __device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned class_id) {
   return class_id == IN_SITU_INPUT ? 5 : class_id == IN_SITU_LOCAL ? 4 : class_id == IN_SITU_UNINITIALISED ? 3 : class_id + 1;
@@ -30,7 +30,7 @@ __device__ ALWAYS_INLINE constexpr unsigned code_of(unsigned class_id) {
 
 // A word's row in the CTA's cache.
 struct Known {
-  uint64_t row; // without byte mask and class
+  uint64_t row; // without the byte mask or class
   uint64_t place;
 
   __device__ ALWAYS_INLINE Known(Me me, uint64_t address) {

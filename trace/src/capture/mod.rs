@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 
 /// An open capture. Accesses are read on demand; everything else is in memory.
 ///
-/// If the program was killed, or files are truncated or damaged, the capture is opened as far as it is readable;
-/// `complete` is then false, and `problems` lists what is missing.
+/// If the program was killed, or files are truncated or damaged, its readable part is opened; `complete`
+/// is then false, and `problems` lists what is missing.
 #[derive(Debug, Default)]
 pub struct Capture {
     folder: PathBuf,
@@ -120,7 +120,7 @@ impl Capture {
         }
     }
 
-    /// Returns the stored bytes of all access chunks, which [`Progress::read_bytes`] reaches once each has been read.
+    /// Returns the stored size of all access chunks in bytes, which [`Progress::read_bytes`] reaches at the end.
     pub fn access_bytes(&self) -> u64 {
         let chunks = self.streams.values().flat_map(|reader| &reader.chunks);
         chunks.map(|info| u64::from(info.stored_bytes)).sum()
@@ -140,7 +140,7 @@ impl Capture {
         })
     }
 
-    /// Like [`Self::read_chunk`], but also passes the marks of grid barriers.
+    /// Like [`Self::read_chunk`], but also passes grid-barrier marks.
     pub fn read_marked_chunk(
         &self,
         chunk: &ChunkRef,

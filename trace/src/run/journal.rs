@@ -75,7 +75,7 @@ impl Journal {
         std::fs::remove_file(&self.path)
     }
 
-    /// Adds a note about a kernel, which `note` creates from the kernel's number.
+    /// Adds a note about a kernel; `note` creates it from the kernel's number.
     pub fn add_of(&mut self, kernel: &str, note: impl FnOnce(usize) -> Note) -> Result<()> {
         let next = self.kernels.len();
         let number = *self.kernels.get(kernel).unwrap_or(&next);

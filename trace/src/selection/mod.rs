@@ -1,4 +1,4 @@
-//! Selection of a program's launches and CTAs to record.
+//! Selects which of a program's launches and CTAs to record.
 //!
 //! A selection has two parts. The *scope* is the part of the program that the user is interested in: kernels by name,
 //! some of their launches, ranges of CTAs. The *sample* is a random part of the scope, from which totals over the scope
@@ -12,7 +12,7 @@ use crate::capture::digest::mix;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Minimum expected number of sampled CTAs in each grid, and number of each kernel's first launches that are always
+/// Minimum expected number of sampled CTAs in each grid, and how many of each kernel's first launches are always
 /// sampled. With fewer, the error cannot be estimated.
 pub const MIN_SAMPLED: u64 = 8;
 
@@ -43,7 +43,7 @@ pub struct CtaRange {
     pub last: u32,
 }
 
-/// Selection of a program's accesses to record; by default all.
+/// Which of a program's accesses to record; all by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {
@@ -156,7 +156,7 @@ impl CtaRange {
                 if first > last {
                     return Err(SelectionError::new(
                         part,
-                        "a range that does not end before its start",
+                        "a range that does not end before it starts",
                     ));
                 }
                 Ok(CtaRange { first, last })

@@ -39,7 +39,7 @@ pub(crate) fn checked(group: &AccessGroup, ops: &SiteOps) -> Result<Op> {
 pub(crate) struct Collected {
     pub(crate) counts: Counts,
     pub(crate) sites: BySite<SiteCount>,
-    /// Marks of grid barriers; the records' phases are counted from the start of the chunk.
+    /// Grid-barrier marks; the records' phases are counted from the start of the chunk.
     pub(crate) phases: Phases,
     pub(crate) blocks: Vec<Block>,
 }

@@ -48,7 +48,7 @@ impl Tracing {
 }
 
 impl Recorder for Tracing {
-    /// With `stream`, the flush kernel counts ended launches. With `thesis`, host functions report the start and end.
+    /// With `stream`, the flush kernel counts finished launches. With `thesis`, host functions report the start and end.
     fn launch(&self, call: &Call<'_>, kernel: &Kernel) -> Result<Status, RecordError> {
         monitor();
         let runtime = runtime();

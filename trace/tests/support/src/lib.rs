@@ -44,7 +44,7 @@ pub fn module(name: &str, sites: Vec<Site>, kernels: &[(&str, &str)]) -> ModuleT
     }
 }
 
-/// Returns a launch in stream 0, which [`CaptureBuilder`] numbers.
+/// Returns a launch in stream 0, to be numbered by [`CaptureBuilder`].
 pub fn launch(kernel: &str, ctas: u32, threads: u32) -> Launch {
     Launch {
         sequence: 0,
@@ -127,7 +127,7 @@ impl CaptureBuilder {
         self
     }
 
-    /// Sets the sequence number of the next call, because file order may differ from host order.
+    /// Sets the sequence number of the next call, for captures that are not written in host order.
     pub fn at(&mut self, sequence: u64) -> &mut Self {
         self.sequence = sequence;
         self
@@ -221,7 +221,7 @@ impl CaptureBuilder {
         self.event(&Event::OpaqueEnd(end));
     }
 
-    /// Adds a launch with its end; `chunks` contains its groups.
+    /// Adds a launch and its end; `chunks` contains its groups.
     pub fn launch<C: AsRef<[AccessGroup]>>(&mut self, launch: Launch, chunks: &[C]) -> Launch {
         let launch = self.begin(launch);
         for chunk in chunks {
