@@ -87,12 +87,15 @@ pub fn submit_launch(
     arguments: *mut *mut c_void,
     stream: *mut c_void,
 ) -> CudaResult {
-    if !stream_is_capturing(stream) {
-        return launch(request, arguments, stream);
+    if stream_is_capturing(stream) {
+        let kernel = registry::kernel(request.function as *const c_void)?;
+        let copied = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
+        // Another thread may end the capture at any time.
+        if append(stream, Work::Kernel(request, copied))? {
+            return Ok(());
+        }
     }
-    let kernel = registry::kernel(request.function as *const c_void)?;
-    let arguments = Arc::new(OwnedArguments::copy(&kernel, arguments)?);
-    append(stream, Work::Kernel(request, arguments)).map(drop)
+    launch(request, arguments, stream)
 }
 
 /// Adds `stream` to the capture in which an event was recorded, unless that capture has ended.
