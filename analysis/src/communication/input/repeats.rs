@@ -14,8 +14,9 @@ use superstep_trace::{AccessGroup, Op, SiteId, WARP_LANES};
 const WARPS: usize = 1 << 10;
 const SLOT_BITS: u32 = 12;
 
-/// Number of groups in a window, more than the warps of a multiprocessor make in an iteration of most loops.
-const WINDOW: u32 = 1 << 13;
+/// Number of groups in a window, more than the warps of a multiprocessor make in an iteration of most loops; small in
+/// tests, so that they cover skipped windows.
+const WINDOW: u32 = if cfg!(test) { 16 } else { 1 << 13 };
 /// Minimum number of repetitions in a window. If there are fewer, the next windows are not searched.
 const WORTHWHILE: u32 = WINDOW / 16;
 const SKIPPED_WINDOWS: u32 = 4;
