@@ -285,14 +285,14 @@ fn communication_within_launches_is_measured() {
     assert_eq!(rows, expected);
     let polls = loaded - 296;
     assert!(polls > 0 && polls.is_multiple_of(4), "{polls}");
-    // In situ, only the last poll finds the flag.
+    // In situ, the last poll finds the flag, as do those between the record of the store and the store itself.
     let (out, within) = suite(&["--in-situ"]);
     assert!(
         unwrapped(&out).contains("CTAs of the same launch exchange at least "),
         "{out}"
     );
     let loaded = within["loaded_bytes"].as_u64().unwrap();
-    assert!((296..=300).contains(&loaded), "{loaded}");
+    assert!(loaded >= 296 && (loaded - 296).is_multiple_of(4), "{loaded}");
 }
 
 #[test]
