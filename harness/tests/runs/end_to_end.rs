@@ -292,7 +292,10 @@ fn communication_within_launches_is_measured() {
         "{out}"
     );
     let loaded = within["loaded_bytes"].as_u64().unwrap();
-    assert!(loaded >= 296 && (loaded - 296).is_multiple_of(4), "{loaded}");
+    assert!(
+        loaded >= 296 && (loaded - 296).is_multiple_of(4),
+        "{loaded}"
+    );
 }
 
 #[test]

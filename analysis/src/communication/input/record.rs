@@ -173,6 +173,12 @@ impl Record {
         }
     }
 
+    /// Returns the bits of the address and of the width if the record writes, otherwise 0.
+    #[inline]
+    pub(crate) fn written_bits(&self) -> usize {
+        (self.address as usize | self.width()) * usize::from(self.writes())
+    }
+
     /// Returns the number of bytes touched in the page from [`Record::offset`] on.
     #[inline]
     pub(crate) fn extent(&self) -> usize {
@@ -192,8 +198,16 @@ pub(crate) struct Survey {
     pub(crate) writes: bool,
     /// Whether any record follows a grid barrier of its launch.
     pub(crate) has_phases: bool,
+    /// Binary logarithm of the size of the cells that all writes fill: 2 (words) or 0 (bytes).
+    pub(crate) written_shift: u32,
     singles: bool,
     width: usize,
+}
+
+/// Returns the binary logarithm of the size of the cells that all writes fill; `written_bits` contains the bits of all
+/// [`Record::written_bits`].
+pub(crate) fn shift_of(written_bits: usize) -> u32 {
+    if written_bits % 4 == 0 { 2 } else { 0 }
 }
 
 /// Memory for sorting a page's records by CTA.
@@ -241,6 +255,7 @@ impl Survey {
         let first = records.first().copied().unwrap_or_default();
         let (width, mut by_cta, mut last_cta) = (first.width(), true, 0);
         let (mut other_bits, mut all_addresses, mut other_lanes) = (0, 0, 0);
+        let mut written_bits = 0;
         let (mut all_shapes, mut common_shape, mut all_places) = (0, first.shape, 0);
         for record in records {
             other_bits |= record.address ^ first.address;
@@ -250,6 +265,7 @@ impl Survey {
             all_shapes |= record.shape;
             common_shape &= record.shape;
             all_places |= record.place;
+            written_bits |= record.written_bits();
             let is_same = record.shape & SAME != 0;
             let more = record.mask & record.mask.wrapping_sub(1);
             other_lanes |= if is_same { 0 } else { more };
@@ -262,6 +278,7 @@ impl Survey {
             reads: all_shapes & READS != 0,
             writes: all_shapes & WRITES != 0,
             has_phases: all_places >> WARP_BITS != 0,
+            written_shift: shift_of(written_bits),
             singles: singles && all_shapes & PIECE == 0 && width <= 16,
             width,
         }

@@ -7,7 +7,7 @@ use super::shadow::PAGE_BYTES;
 use super::shard::{Records, Scratch, Shard, count_untraced_reads, fresh_page, parts_of, write};
 use super::unwritten::{outside, unwritten_in};
 use crate::communication::input::block::Gathered;
-use crate::communication::input::record::{Record, Survey};
+use crate::communication::input::record::{Record, Survey, shift_of};
 use crate::communication::output::detail::Touches;
 use crate::communication::output::sums::View;
 use crate::communication::spill::sorted::{Item, Sorted, Sorter};
@@ -111,13 +111,18 @@ impl Shard {
         scratch: &mut Scratch,
         records: &PageRecords<'_>,
     ) -> Result<()> {
-        let (mut touches, mut number, mut has_phases) = (Touches::default(), 0, false);
+        let (mut touches, mut number) = (Touches::default(), 0);
+        let (mut has_phases, mut written_bits) = (false, 0);
         records.for_each_cta(|records| {
             number = records[0].page();
             records.iter().for_each(|record| touches.add(record));
-            has_phases |= records.iter().any(|record| record.phase() > 0);
+            for record in records {
+                has_phases |= record.phase() > 0;
+                written_bits |= record.written_bits();
+            }
             Ok(())
         })?;
+        scratch.set_shift(shift_of(written_bits));
         let base = number * PAGE_BYTES as u64;
         let options = self.out.options;
         let details = options.details;

@@ -1,17 +1,20 @@
 //! Bytes of the current page that each thread of the current CTA wrote in this launch.
 
 use super::bitmap::Bitmap;
-use super::shadow::PAGE_BYTES;
+use super::shadow::{PAGE_BYTES, cells};
 use crate::communication::input::record::{Pattern, Record};
 use rustc_hash::FxHashMap;
 
 pub(crate) struct Local {
+    /// Binary logarithm of a cell's size in bytes. All writes fill cells.
+    shift: u32,
+    /// Cells that have been written.
     written: Bitmap,
-    /// First thread to write each byte in `written`.
+    /// First thread to write each cell in `written`.
     first: Box<[u32; PAGE_BYTES]>,
-    /// Bytes written by other threads, with the phase of each thread's last write.
+    /// Cells written by other threads, with the phase of each thread's last write.
     others: FxHashMap<(u16, u32), u16>,
-    /// Phase of the first thread's last write to each byte.
+    /// Phase of the first thread's last write to each cell.
     phases: Box<[u16; PAGE_BYTES]>,
     has_phases: bool,
 }
@@ -19,12 +22,18 @@ pub(crate) struct Local {
 impl Local {
     pub(crate) fn new() -> Self {
         Self {
+            shift: 0,
             written: Bitmap::new(),
             first: Box::new([0; PAGE_BYTES]),
             others: FxHashMap::default(),
             phases: Box::new([0; PAGE_BYTES]),
             has_phases: false,
         }
+    }
+
+    /// Sets the size of the cells; nothing must have been written.
+    pub(crate) fn set_shift(&mut self, shift: u32) {
+        self.shift = shift;
     }
 
     pub(crate) fn clear(&mut self) {
@@ -39,8 +48,8 @@ impl Local {
     }
 
     pub(crate) fn write(&mut self, record: &Record) {
-        let width = record.width();
-        let (mut at, phase) = (record.offset(), record.phase());
+        let width = record.width() >> self.shift;
+        let (mut at, phase) = (record.offset() >> self.shift, record.phase());
         self.has_phases |= phase > 0;
         for thread in record.threads() {
             let (first, others) = (&mut self.first, &mut self.others);
@@ -50,11 +59,11 @@ impl Local {
                     bits &= bits - 1;
                 }
             });
-            for byte in at..at + width {
-                if first[byte] != thread {
-                    others.insert((byte as u16, thread), phase);
+            for cell in at..at + width {
+                if first[cell] != thread {
+                    others.insert((cell as u16, thread), phase);
                 } else if phase > 0 {
-                    self.phases[byte] = phase;
+                    self.phases[cell] = phase;
                 }
             }
             if record.pattern() == Pattern::Contiguous {
@@ -63,39 +72,47 @@ impl Local {
         }
     }
 
+    /// Returns whether a thread wrote the byte at `offset`.
     #[inline]
     pub(crate) fn wrote(&self, offset: usize, thread: u32) -> bool {
-        self.written.count(offset, 1) == 1
-            && (self.first[offset] == thread
-                || !self.others.is_empty() && self.others.contains_key(&(offset as u16, thread)))
+        self.wrote_cell(offset >> self.shift, thread)
+    }
+
+    #[inline]
+    fn wrote_cell(&self, cell: usize, thread: u32) -> bool {
+        self.written.count(cell, 1) == 1
+            && (self.first[cell] == thread
+                || !self.others.is_empty() && self.others.contains_key(&(cell as u16, thread)))
     }
 
     /// Returns whether a thread wrote a byte in this phase. Writes in later phases must not have been recorded yet.
     pub(crate) fn wrote_in(&self, phase: u16, offset: usize, thread: u32) -> bool {
-        let last = match self.first[offset] == thread {
-            true => self.phases[offset],
-            false => (self.others.get(&(offset as u16, thread))).map_or(u16::MAX, |&phase| phase),
+        let cell = offset >> self.shift;
+        let last = match self.first[cell] == thread {
+            true => self.phases[cell],
+            false => (self.others.get(&(cell as u16, thread))).map_or(u16::MAX, |&phase| phase),
         };
-        self.written.count(offset, 1) == 1 && last == phase
+        self.written.count(cell, 1) == 1 && last == phase
     }
 
     /// Returns whether a thread was the first of its CTA to write each of the bytes.
     #[inline]
     pub(crate) fn was_first(&self, offset: usize, len: usize, thread: u32) -> bool {
-        self.written.count(offset, len) == len as u64
-            && self.first[offset..offset + len]
-                .iter()
-                .all(|&first| first == thread)
+        let cells = cells(self.shift, offset, len);
+        self.written.count(cells.start, cells.len()) == cells.len() as u64
+            && self.first[cells].iter().all(|&first| first == thread)
     }
 
     #[inline]
     pub(crate) fn wrote_any(&self, offset: usize, len: usize, thread: u32) -> bool {
-        self.written.count(offset, len) != 0
-            && (offset..offset + len).any(|byte| self.wrote(byte, thread))
+        let mut cells = cells(self.shift, offset, len);
+        self.written.count(cells.start, cells.len()) != 0
+            && cells.any(|cell| self.wrote_cell(cell, thread))
     }
 
     #[inline]
     pub(crate) fn is_untouched(&self, offset: usize, len: usize) -> bool {
-        self.written.count(offset, len) == 0
+        let cells = cells(self.shift, offset, len);
+        self.written.count(cells.start, cells.len()) == 0
     }
 }

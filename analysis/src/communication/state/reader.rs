@@ -3,7 +3,6 @@
 use super::bitmap::Bitmap;
 use super::local::Local;
 use super::shadow::{PAGE_BYTES, Page, Tag};
-use super::unwritten::lanes;
 use super::writers::Writers;
 use crate::communication::input::record::{Pattern, Record};
 use crate::communication::output::detail::{Regions, SiteFlowKey, SoleAllocation};
@@ -146,24 +145,11 @@ impl Reader<'_> {
         if let Some(writers) = self.writers
             && self.out.sums.uninitialised > uninitialised
         {
-            let unordered = self.unordered(record, local, writers);
+            let unordered = writers.unordered(record, local, self.page);
             self.out.sums.uninitialised -= unordered;
             self.out.sums.unordered += unordered;
         }
         within
-    }
-
-    /// Returns how many of the record's unwritten bytes another thread stores in the launch.
-    #[cold]
-    fn unordered(&self, record: &Record, local: Option<&Local>, writers: &Writers) -> u64 {
-        let bytes = lanes(record).flat_map(|(thread, at)| {
-            (at..at + record.width()).filter(move |&byte| {
-                self.page.tag(byte) == Tag::UNWRITTEN
-                    && !local.is_some_and(|local| local.wrote(byte, thread))
-                    && writers.has_other_writer(byte, record.cta, thread)
-            })
-        });
-        record.times() * bytes.count() as u64
     }
 
     #[cold]
@@ -194,18 +180,24 @@ impl Reader<'_> {
             _ => 0,
         };
         let (piece, times) = (record.pattern() == Pattern::Piece, record.times());
-        let mut at = record.offset();
+        let (mut at, mut start) = (record.offset(), record.offset());
         for thread in record.threads() {
-            if !piece && local.was_first(at, width, thread) {
-                self.out.sums.local += width as u64 * times;
-            } else if local.wrote_any(at, width, thread) || piece {
-                let wide = piece.then_some(record.origin);
-                self.bytes(at, width, times, wide, |byte| local.wrote(byte, thread));
-            } else {
+            let is_local = !piece && local.was_first(at, width, thread);
+            if is_local || piece || local.wrote_any(at, width, thread) {
+                self.run(start, at - start, width, times);
+                if is_local {
+                    self.out.sums.local += width as u64 * times;
+                } else {
+                    let wide = piece.then_some(record.origin);
+                    self.bytes(at, width, times, wide, |byte| local.wrote(byte, thread));
+                }
+                start = at + step;
+            } else if step == 0 {
                 self.run(at, width, width, times);
             }
             at += step;
         }
+        self.run(start, at - start, width, times);
     }
 
     /// Counts adjacent accesses of `width` bytes, each made by `times` threads.

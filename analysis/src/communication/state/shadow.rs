@@ -7,6 +7,7 @@
 use super::bitmap::{WORDS, for_each_word};
 use super::cells::{Cells, MultipleWriters};
 use super::ranges::{Ranges, Store};
+use std::ops::Range;
 use superstep_trace::SiteId;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -16,6 +17,12 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 #[inline]
 pub(crate) fn page_of(address: u64) -> u64 {
     address / PAGE_BYTES as u64
+}
+
+/// Returns the cells of `1 << shift` bytes that contain `offset..offset + len`; `len` must not be 0.
+#[inline]
+pub(crate) fn cells(shift: u32, offset: usize, len: usize) -> Range<usize> {
+    offset >> shift..((offset + len - 1) >> shift) + 1
 }
 
 #[derive(

@@ -338,6 +338,7 @@ impl Shard {
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
         let writes = survey.writes;
+        scratch.set_shift(survey.written_shift);
         let unwritten_before = self.out.sums.unwritten();
         if !writes && !self.pages.contains_key(&number) {
             let parts = parts_of(untraced, base);
@@ -414,6 +415,13 @@ impl Marks {
 }
 
 impl Scratch {
+    /// Sets the size of the cells that all writes of a launch to a page fill.
+    pub(crate) fn set_shift(&mut self, shift: u32) {
+        self.local.set_shift(shift);
+        self.writers.set_shift(shift);
+        self.search.set_shift(shift);
+    }
+
     pub(crate) fn read(
         &mut self,
         view: &View,

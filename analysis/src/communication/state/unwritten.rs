@@ -8,7 +8,7 @@
 
 use super::bitmap::{WORDS, for_each_word};
 use super::local::Local;
-use super::shadow::{PAGE_BYTES, Page, Tag};
+use super::shadow::{PAGE_BYTES, Page, Tag, cells};
 use super::shard::Part;
 use crate::communication::input::record::{Pattern, Record};
 use crate::communication::output::sums::View;
@@ -125,7 +125,9 @@ fn writer_id(cta: u32, thread: u32) -> u64 {
 
 /// Second pass over the records of a page, made only if unwritten bytes were read in it.
 pub(crate) struct Search {
-    /// Thread that overwrites each byte in this launch with a value that does not depend on the old one.
+    /// Binary logarithm of a cell's size in bytes. All stores fill cells.
+    shift: u32,
+    /// Thread that overwrites each cell in this launch with a value that does not depend on the old one.
     stored_by: Box<[u64; PAGE_BYTES]>,
     local: Local,
     found: Vec<((SiteId, AllocationId), Bits, u64)>,
@@ -134,10 +136,17 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) fn new() -> Self {
         Self {
+            shift: 0,
             stored_by: Box::new([UNWRITTEN; PAGE_BYTES]),
             local: Local::new(),
             found: Vec::new(),
         }
+    }
+
+    /// Sets the size of the cells; there must be no stores.
+    pub(crate) fn set_shift(&mut self, shift: u32) {
+        self.shift = shift;
+        self.local.set_shift(shift);
     }
 
     /// Analyses all records of a launch in one page, ordered by CTA; `unwritten` contains the bytes that were unwritten
@@ -177,7 +186,7 @@ impl Search {
 
     pub(crate) fn end(&mut self, is_written: bool, out: &mut LaunchAmounts) {
         if is_written {
-            self.stored_by.fill(UNWRITTEN);
+            self.stored_by[..PAGE_BYTES >> self.shift].fill(UNWRITTEN);
         }
         for (key, bits, loaded_bytes) in self.found.drain(..) {
             let amount = out.entry(key).or_default();
@@ -187,7 +196,7 @@ impl Search {
         }
     }
 
-    /// Records the threads that overwrite each byte; returns whether any byte is written.
+    /// Records the threads that overwrite each cell; returns whether any byte is written.
     pub(crate) fn stores(&mut self, view: &View, records: &[Record]) -> bool {
         let mut is_written = false;
         for record in records.iter().filter(|record| record.writes()) {
@@ -197,7 +206,7 @@ impl Search {
             }
             for (thread, at) in lanes(record) {
                 let me = writer_id(record.cta, thread);
-                for writer in &mut self.stored_by[at..at + record.width()] {
+                for writer in &mut self.stored_by[cells(self.shift, at, record.width())] {
                     let is_mine = *writer == UNWRITTEN || *writer == me;
                     *writer = if is_mine { me } else { MULTIPLE };
                 }
@@ -214,7 +223,7 @@ impl Search {
             }
             if is_written {
                 let me = writer_id(record.cta, thread);
-                let stored_by = &self.stored_by[at..at + width];
+                let stored_by = &self.stored_by[cells(self.shift, at, width)];
                 if stored_by
                     .iter()
                     .any(|&writer| writer != UNWRITTEN && writer != me)

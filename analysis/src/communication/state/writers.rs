@@ -1,7 +1,7 @@
 //! The threads that store each byte of a page in the current launch, for loads in the same launch.
 
 use super::local::Local;
-use super::shadow::PAGE_BYTES;
+use super::shadow::{PAGE_BYTES, Page, Tag, cells};
 use super::unwritten::lanes;
 use crate::communication::input::record::Record;
 use std::collections::BTreeMap;
@@ -23,20 +23,28 @@ fn writer_id(cta: u32, thread: u32) -> u64 {
 }
 
 pub(crate) struct Writers {
-    /// Threads that store each byte.
+    /// Binary logarithm of a cell's size in bytes. All stores fill cells.
+    shift: u32,
+    /// Threads that store each cell.
     threads: Box<[u64; PAGE_BYTES]>,
     is_empty: bool,
-    /// If there are grid barriers, the CTAs that store each byte, by phase. Phases without stores are absent.
+    /// If there are grid barriers, the CTAs that store each cell, by phase. Phases without stores are absent.
     phases: BTreeMap<u16, Box<[u32; PAGE_BYTES]>>,
 }
 
 impl Writers {
     pub(crate) fn new() -> Self {
         Self {
+            shift: 0,
             threads: Box::new([NONE; PAGE_BYTES]),
             is_empty: true,
             phases: BTreeMap::new(),
         }
+    }
+
+    /// Sets the size of the cells; there must be no writers.
+    pub(crate) fn set_shift(&mut self, shift: u32) {
+        self.shift = shift;
     }
 
     /// Adds the stores and atomics among `records`, by phase if the launch `has_phases`.
@@ -47,14 +55,14 @@ impl Writers {
                 let ctas = (self.phases.entry(record.phase()))
                     .or_insert_with(|| Box::new([NO_CTA; PAGE_BYTES]));
                 let me = THIS_PHASE | (record.cta + 1);
-                for cta in &mut ctas[record.offset()..record.offset() + record.extent()] {
+                for cta in &mut ctas[cells(self.shift, record.offset(), record.extent())] {
                     let is_mine = *cta == NO_CTA || *cta == me;
                     *cta = if is_mine { me } else { THIS_PHASE | MULTIPLE };
                 }
             }
             for (thread, at) in lanes(record) {
                 let me = writer_id(record.cta, thread);
-                for writer in &mut self.threads[at..at + record.width()] {
+                for writer in &mut self.threads[cells(self.shift, at, record.width())] {
                     *writer = match *writer {
                         NONE => me,
                         other if other == me => me,
@@ -66,7 +74,7 @@ impl Writers {
         }
     }
 
-    /// Fills in the last writers from earlier phases for bytes that are not stored in a phase.
+    /// Fills in the last writers from earlier phases for cells that are not stored in a phase.
     pub(crate) fn carry_forward(&mut self) {
         let mut phases = self.phases.values_mut();
         let Some(mut previous) = phases.next() else {
@@ -95,11 +103,19 @@ impl Writers {
         if !self.phases.is_empty() {
             return self.loaded_in_phase(record, local);
         }
-        let start = record.offset();
-        let writers = self.threads[start..start + record.extent()].iter();
+        let (start, len) = (record.offset(), record.extent());
         let cta = u64::from(record.cta);
-        let others = writers.filter(|&&writer| writer != NONE && writer >> 32 != cta);
-        record.accesses() * others.count() as u64
+        let is_other = |writer: u64| writer != NONE && writer >> 32 != cta;
+        let bytes = match self.is_filled(start | len) {
+            true => {
+                let writers = &self.threads[cells(self.shift, start, len)];
+                (writers.iter().filter(|&&writer| is_other(writer)).count()) << self.shift
+            }
+            false => (start..start + len)
+                .filter(|byte| is_other(self.threads[byte >> self.shift]))
+                .count(),
+        };
+        record.accesses() * bytes as u64
     }
 
     /// Like [`Self::loaded_from_other_ctas`], but in a launch with grid barriers.
@@ -109,11 +125,12 @@ impl Writers {
         let (last, previous) = (latest.next(), latest.next());
         let is_other = |cta: u32| ![NO_CTA, record.cta + 1].contains(&(cta & !THIS_PHASE));
         let has_stores = self.phases.contains_key(&phase);
-        let counts = |thread, byte: usize| match last.map_or(NO_CTA, |ctas| ctas[byte]) {
+        let cell = |byte: usize| byte >> self.shift;
+        let counts = |thread, byte: usize| match last.map_or(NO_CTA, |ctas| ctas[cell(byte)]) {
             // Only this CTA stores the byte in this phase, perhaps after the load.
             cta if has_stores && cta & THIS_PHASE != 0 && !is_other(cta) => {
                 !local.is_some_and(|local| local.wrote_in(phase, byte, thread))
-                    && previous.is_some_and(|ctas| is_other(ctas[byte]))
+                    && previous.is_some_and(|ctas| is_other(ctas[cell(byte)]))
             }
             cta => is_other(cta),
         };
@@ -123,14 +140,42 @@ impl Writers {
         record.times() * bytes.count() as u64
     }
 
+    /// Returns whether an access whose offset and size are ORed to `bounds` fills cells.
     #[inline]
-    pub(crate) fn has_other_writer(&self, byte: usize, cta: u32, thread: u32) -> bool {
-        ![NONE, writer_id(cta, thread)].contains(&self.threads[byte])
+    fn is_filled(&self, bounds: usize) -> bool {
+        bounds & ((1 << self.shift) - 1) == 0
+    }
+
+    /// Returns how many bytes of a record that nothing has written before the launch are stored by another thread than
+    /// the one that loads them, and not earlier by that thread itself, counting each lane's bytes.
+    pub(crate) fn unordered(&self, record: &Record, local: Option<&Local>, page: &Page) -> u64 {
+        let (width, shift) = (record.width(), self.shift.min(page.shift));
+        let bits = record.offset() | width;
+        let step = if bits & ((1 << shift) - 1) == 0 {
+            1 << shift
+        } else {
+            1
+        };
+        let is_unwritten =
+            page.common_tag(record.offset(), record.extent()) == Some(Tag::UNWRITTEN);
+        let mut count = 0;
+        for (thread, at) in lanes(record) {
+            let me = writer_id(record.cta, thread);
+            for byte in (at..at + width).step_by(step) {
+                let writer = self.threads[byte >> self.shift];
+                let is_unordered = writer != NONE
+                    && writer != me
+                    && (is_unwritten || page.tag(byte) == Tag::UNWRITTEN)
+                    && !local.is_some_and(|local| local.wrote(byte, thread));
+                count += u64::from(is_unordered);
+            }
+        }
+        record.times() * count * step as u64
     }
 
     pub(crate) fn clear(&mut self) {
         if !self.is_empty {
-            self.threads.fill(NONE);
+            self.threads[..PAGE_BYTES >> self.shift].fill(NONE);
             self.is_empty = true;
             self.phases.clear();
         }
