@@ -144,14 +144,14 @@ def tetrahedral_mesh(random, elements: COUNT):
     -1 for the far field) and the outward normal, whose length is the face's area.
 
     Cubes with edges of 0.1 are each split into six tetrahedra along the paths from one corner to the opposite one (Kuhn's
-    triangulation), which fit together across cubes. The border downstream, in the direction of x, is the wing. Element
+    triangulation), which fit together across cubes. The downstream border, at the largest x, is the wing. Element
     numbers are shuffled within windows, because mesh generators number elements neither sequentially nor randomly.
     """
     paths = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     cubes = -(-elements // 6)
     side = next(side for side in range(1, cubes + 1) if side**3 >= cubes)
 
-    def beside(cube, axis, step):
+    def neighbour_of(cube, axis, step):
         """Returns the next cube along an axis, or `None` at the grid's border. The grid is square and as high as necessary."""
         other = list(cube)
         other[axis] += step
@@ -176,13 +176,13 @@ def tetrahedral_mesh(random, elements: COUNT):
         place = tetrahedron // 6
         cube = (place % side, place // side % side, place // side // side)
         a, b, c = paths[tetrahedron % 6]
-        above = beside(cube, a, 1)
+        above = neighbour_of(cube, a, 1)
         # Neighbour, and the axes along which the normal points up and down.
         faces = [
             (element(above, (b, c, a)), a, None),
             (element(cube, (b, a, c)), b, a),
             (element(cube, (a, c, b)), c, b),
-            (element(beside(cube, c, -1), (c, a, b)), None, c),
+            (element(neighbour_of(cube, c, -1), (c, a, b)), None, c),
         ]
         text = ["0.000166667"]
         for index, (neighbour, up, down) in enumerate(faces):
@@ -200,7 +200,7 @@ SIDE = range(64, 4097)
 
 def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells: range(257), noise: range(65)):
     """Writes an uncompressed AVI in shades of grey, one byte per pixel, with an index: bright discs with soft edges, like cells
-    under a microscope, drift over a background with `noise` shades of noise. All arithmetic is integer.
+    under a microscope, drift over a background whose noise spans `noise` shades. All arithmetic uses integers.
     """
     size = width * height
 
@@ -234,7 +234,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
         discs.append((x, y, reach))
 
     def light(radius, square):
-        """Returns a disc's light at this squared distance from its centre, with an edge in sixteenths of a pixel."""
+        """Returns a disc's light at this squared distance from its centre; its edge fades in steps of 1/16 pixel."""
         beyond = min(max(isqrt(square * 256) - radius * 16, 0), edge * 16)
         return bright * (edge * 16 - beyond) // (edge * 16)
 
@@ -275,7 +275,7 @@ def cells_fit(rows, columns, layers=1):
 
 def frames_fit(width, height, frames, **_):
     if width * height % 2:
-        return "width × height is odd, and AVI would pad each frame"
+        return "width × height is odd, so AVI would pad each frame"
     return "" if width * height * frames < 1 << 31 else "width × height × frames is 2 GiB or more"
 
 
@@ -297,7 +297,7 @@ GENERATORS = {
 
 
 def parse(name, words):
-    """Returns the generator of this name, with its checked seed and parameters."""
+    """Returns the generator with this name, and its checked seed and parameters."""
     if name not in GENERATORS:
         raise Refused(f"generator `{name}` does not exist; expected one of {', '.join(GENERATORS)}")
     make, rule = GENERATORS[name]

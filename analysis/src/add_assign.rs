@@ -1,4 +1,4 @@
-//! Sums of structs.
+//! Field-by-field addition of structs.
 
 /// Implements `AddAssign` for a type by adding each listed field.
 macro_rules! add_assign {

@@ -222,7 +222,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns whether `id` is device memory. The host can write to other memory without a call.
+/// Returns whether `id` is device memory. The host can write to other memory without a CUDA call.
 fn is_device(capture: &Capture, id: AllocationId) -> bool {
     (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device)
 }
@@ -291,8 +291,8 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
     all
 }
 
-/// Returns whether the host can write memory of this kind without a call: variables with initial values, and memory
-/// shared with the device or with another process. Values in it that no kernel wrote came from the host.
+/// Returns whether the host can write to this kind of memory without a CUDA call: variables with initial values, and
+/// memory shared with the device or with another process. Values in it that no kernel wrote came from the host.
 fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {
         AllocationKind::Managed

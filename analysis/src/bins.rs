@@ -1,9 +1,9 @@
-//! Histogram bins (Rieber 2017, figures 6.3 and 6.5), given by their inclusive lower bounds; each extends to the next.
+//! Inclusive lower bounds of the histogram bins in Rieber 2017, figures 6.3 and 6.5; each bin extends to the next.
 
-/// Bins of degrees; the last one is unbounded.
+/// Bins for degrees; the last one is unbounded.
 pub const DEGREE_BINS: [u64; 12] = [1, 2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 10_000];
 
-/// Bins of strides in bytes; the last one is unbounded.
+/// Bins for strides, in bytes; the last one is unbounded.
 pub const STRIDE_BINS: [u64; 13] = [
     1, 2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 10_000, 100_000,
 ];

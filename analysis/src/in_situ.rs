@@ -41,7 +41,7 @@ impl InSitu {
         unknown.is_exact() && !self.inexact.contains(&(source, receiver))
     }
 
-    /// Returns the number of communicating pairs of launches that are not exact.
+    /// Returns the number of communicating pairs of launches whose results are not exact.
     pub fn inexact_pairs(&self) -> usize {
         self.inexact.len()
     }

@@ -97,7 +97,7 @@ impl CaptureScan<'_> {
         self.launches.iter().any(|launch| launch.sums.is_some())
     }
 
-    /// Returns whether threads wait for each other through memory, so their number of accesses varies between runs.
+    /// Returns whether threads wait for each other through memory, so that the number of accesses varies between runs.
     pub fn has_waits(&self) -> bool {
         self.sites.iter().any(|site| site.waits)
     }
@@ -285,7 +285,7 @@ impl Found {
 /// Distance in bytes beyond which an allocation is considered unrelated to an address.
 const NEAR_BYTES: u64 = 1 << 32;
 
-/// Describes the allocation that an invalid access was probably meant for: that of other lanes, or the nearest one.
+/// Describes the allocation that an invalid access was probably meant for: the one other lanes access, or the nearest.
 fn near(record: &LaunchRecord<'_>, group: &AccessGroup, address: u64) -> String {
     let mut lanes = group.active_addresses().iter();
     if let Some(used) = lanes.find_map(|&lane| record.allocations.find(lane)) {
@@ -300,7 +300,7 @@ fn near(record: &LaunchRecord<'_>, group: &AccessGroup, address: u64) -> String 
         Some(((bytes, side), it)) if bytes < NEAR_BYTES => {
             format!("{bytes} bytes {side} {}", in_words(it))
         }
-        _ => "far from any".to_owned(),
+        _ => "nor near one".to_owned(),
     }
 }
 

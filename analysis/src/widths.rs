@@ -13,7 +13,7 @@ table! {
     struct AccessWidthRow = "access-widths" {
         kernel: String = columns::KERNEL;
         kernel_symbol: String = columns::KERNEL_SYMBOL;
-        width_bytes: u32 ["bytes"] = "width of a thread's access; 0: other than 1, 2, 4, 8 and 16";
+        width_bytes: u32 ["bytes"] = "width of a thread's access; 0 if other than 1, 2, 4, 8 or 16";
         accesses: u64 ["accesses"] = "accesses of that width, counted per thread";
         share: f64 = "share of the kernel's accesses";
     }

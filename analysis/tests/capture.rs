@@ -43,10 +43,10 @@ fn write(folder: &Path, finish: bool) -> Capture {
     let launch_0 = capture.begin(launch(0));
     capture.chunk(&launch_0, &[warp(0, 0, ARRAY), warp(0, 1, SYMBOL)]);
     capture.chunk(&launch_0, &[warp(1, 1, ARRAY + 128)]);
-    // By number, the launch in stream 1 follows the second launch in stream 0. CTA 1 reads the bytes that CTA 0 wrote.
+    // By sequence number, the launch in stream 1 follows the second one in stream 0. CTA 1 reads what CTA 0 wrote.
     let other = capture.at(5).begin(launch(1));
     capture.chunk(&other, &[warp(0, 1, ARRAY + 128)]);
-    // CTA 0 reads them and adds to them.
+    // CTA 0 reads these bytes and adds to them.
     let launch_1 = capture.at(4).begin(launch(0));
     capture.chunk(
         &launch_1,
@@ -54,7 +54,7 @@ fn write(folder: &Path, finish: bool) -> Capture {
     );
     capture.at(6).free(first);
     capture.allocate(ARRAY, 4096, AllocationKind::Device);
-    // The same address was freed and allocated again, and not written since.
+    // This address has been freed and reallocated, and nothing has written to it since.
     let launch_2 = capture.begin(launch(0));
     capture.chunk(&launch_2, &[warp(0, 1, ARRAY + 128)]);
     // Nothing wrote the bytes of the first two copies; the symbol has its initial value.
@@ -175,7 +175,7 @@ fn writers_are_unknown_after_an_opaque_launch() {
     capture.opaque(Some("_Z4gemmPf"));
     capture.opaque(Some("_Z4gemmPf"));
     capture.copy(CopyDirection::HostToDevice, ARRAY, 1, 64);
-    // CTA 1 reads both halves, and bytes that only the opaque launches can have written.
+    // CTA 1 reads both halves, and bytes that only the opaque launches could have written.
     let reads = [warp(0, 1, ARRAY), warp(0, 1, ARRAY + 1024)];
     capture.launch(launch(0), &[reads]);
     capture.launch(launch(0), &[[warp(1, 0, ARRAY)]]);

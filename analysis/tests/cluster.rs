@@ -1,4 +1,4 @@
-//! Checks that the three steps of an analysis on many machines give the same result as one machine, for generated
+//! Checks that the three steps of an analysis on many machines give the same result as a single one, for generated
 //! captures and any number of buckets.
 
 use proptest::prelude::*;
@@ -113,7 +113,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..14)
 }
 
-/// Writes a capture with these steps, without an end if the program was killed.
+/// Writes a capture with these steps; it has no end record if `is_killed` is set.
 fn written(folder: &Path, steps: &[Step], is_killed: bool) -> Capture {
     let sites = (0..).zip(OPS).map(|(local, op)| testing::site(local, op));
     let mut module = testing::module("f.cu", sites.collect(), &[("f", "f"), ("g", "g")]);

@@ -1,4 +1,4 @@
-//! Tests for captures of sums: the worked examples in docs/metrics.md, and bounds.
+//! Tests for in-situ captures, which contain sums: the worked examples in docs/metrics.md, and bounds.
 
 use std::path::Path;
 use superstep_analysis::communication::{Matching, Options, Transfer, Volume};
@@ -74,7 +74,7 @@ fn parts(capture: &mut CaptureBuilder, received: Vec<Received>, first_read: Vec<
     });
 }
 
-/// Writes the worked example in docs/metrics.md. The table of parts filled up once, so that one pair has two parts.
+/// Writes the worked example in docs/metrics.md. The table of parts filled up once, so one pair has two parts.
 fn worked_example(folder: &Path) -> Capture {
     let mut capture = builder(folder);
     launch(&mut capture, "_Z5writePi", 2, |sums| {
@@ -181,7 +181,7 @@ fn sums_reproduce_the_worked_example() {
 }
 
 #[test]
-fn captures_of_sums_have_all_tables_without_widths() {
+fn tables_that_need_individual_accesses_are_empty() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(folder.path());
     let analysis = analyse(&capture, Options::everything()).unwrap();

@@ -10,7 +10,7 @@ use superstep_trace::{Cancellation, Capture, TraceError};
 /// One large launch: after its chunks are read, the engine works on it for a long time without reading.
 const WORDS: u64 = 1 << 21;
 
-/// Analyses a large capture, interrupts the analysis after reading `share` of it, and returns how long it continued.
+/// Analyses a large capture, interrupts the analysis after reading `share` of it, and returns how long it kept running.
 fn interrupted_at(
     share: f64,
     stop: &'static AtomicBool,

@@ -1,4 +1,4 @@
-//! Checks the memory use of an analysis with a limit by counting its allocations.
+//! Checks that an analysis stays within its memory limit, by counting allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use superstep_analysis::{analyse_within, tables};
 use superstep_testing::synthetic::{self, Pattern};
 use superstep_trace::Capture;
 
-/// Allocator that counts the live bytes.
+/// Allocator that counts live bytes.
 struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);

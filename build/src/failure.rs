@@ -44,7 +44,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();
-        // Some libraries repeat their cause in their own message.
+        // Some libraries already include the cause in their own message.
         if !text.contains(&cause_text) {
             text.push_str(": ");
             text.push_str(&cause_text);

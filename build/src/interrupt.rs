@@ -34,7 +34,7 @@ pub fn requested() -> bool {
 }
 
 /// Like [`requested`], for use after a command has failed: Ctrl-C goes to all processes in the terminal, and a command
-/// can end before the handler of this process has run.
+/// can end before this process's handler has run.
 pub fn requested_meanwhile() -> bool {
     let failed = Instant::now();
     while !requested() && failed.elapsed() < HANDLER_LATENCY {
@@ -43,7 +43,7 @@ pub fn requested_meanwhile() -> bool {
     requested()
 }
 
-/// Returns a cancellation, triggered by Ctrl-C, that stops the reading of a capture.
+/// Returns a cancellation token for reading captures, triggered by Ctrl-C.
 pub fn cancellation() -> Cancellation {
     Cancellation::by(&REQUESTED)
 }

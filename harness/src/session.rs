@@ -214,9 +214,9 @@ impl Session {
                 size,
             });
         }
-        let (benchmarks, left_out) = choice.of(suite, self.backend())?;
-        for (name, backend) in left_out {
-            let line = format!("{name}: left out; it runs only on the {backend} backend");
+        let (benchmarks, unsupported) = choice.of(suite, self.backend())?;
+        for (name, backend) in unsupported {
+            let line = format!("{name}: skipped; it runs only on the {backend} backend");
             self.reporter.line(&line);
         }
         let _step = self.reporter.step("fetching", None);

@@ -1,4 +1,4 @@
-//! `docs/adding-a-benchmark.md`, followed exactly: writes its files and runs its commands.
+//! Follows `docs/adding-a-benchmark.md` exactly: writes its files and runs its commands.
 
 mod common;
 
@@ -15,8 +15,8 @@ enum Task {
     Run(String),
 }
 
-/// Parses steps: a code block after a line with only a path and a colon is a file; lines after `$` in a console block
-/// are commands.
+/// Parses the page's steps. A code block preceded by a line with just a path and a colon is a file; lines that start
+/// with `$` in a console block are commands.
 fn tasks(page: &str) -> Vec<Task> {
     let mut tasks = Vec::new();
     let mut file = None;
@@ -53,7 +53,7 @@ fn follow(folder: &Path, command: &str) -> String {
     let mut superstep = superstep(folder);
     match words.as_slice() {
         ["superstep", rest @ ..] => superstep.args(rest),
-        _ => panic!("the page has a command that this test does not know: {command}"),
+        _ => panic!("the page contains a command that this test does not support: {command}"),
     };
     let (code, out, err) = run(&mut superstep);
     assert_eq!(code, 0, "{command}\n{out}\n{err}");

@@ -1,4 +1,4 @@
-//! Opens the report in a headless browser: nothing in the console, every figure visible, nothing wider than the page.
+//! Checks in a headless browser that the report logs nothing, shows every figure and is no wider than the page.
 
 mod common;
 
@@ -13,7 +13,7 @@ use superstep_analysis::run_summary::{
 };
 use superstep_report::page;
 
-/// Returns a page that opens the report in a frame of this width and records what `script` returns for its document.
+/// Returns a page that opens the report in a frame of width `width` and records what `script` returns for its document.
 fn framed(report: &Path, width: u32, script: &str) -> String {
     format!(
         r##"<!DOCTYPE html><html style="color-scheme: light dark"><body><iframe id="page" width="{width}" height="2000" src="file://{}"></iframe><pre id="result">nothing</pre>
@@ -56,7 +56,7 @@ fn checker(report: &Path) -> String {
     framed(report, 1280, script)
 }
 
-/// Opens `page`, and returns the resulting document and the console output.
+/// Opens `page` and returns the resulting document and the console output.
 fn browse(browser: &str, folder: &Path, page: &Path) -> (String, Vec<String>) {
     browse_with(browser, folder, page, &[])
 }
@@ -103,7 +103,7 @@ fn finding(document: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Checks that at a width of 1280 pixels, the page does not scroll sideways and no table is wider.
+/// Checks that the page does not scroll sideways and that no table is wider than the page, at a width of 1280 pixels.
 fn fits(found: &Value) {
     assert_eq!(found["wide"], false, "the page scrolls sideways");
     assert_eq!(found["outside"], json!([]), "tables wider than the page");
@@ -133,7 +133,7 @@ fn the_report_opens_without_errors_and_shows_every_figure() {
     assert!(console.is_empty(), "{console:#?}");
     let found = finding(&document);
     assert!(found["title"].as_str().unwrap().contains("toys"), "{found}");
-    // Figure 6.1, and the other figures of the only program.
+    // Figure 6.1 and the figures of the only program.
     let figures = found["figures"].as_array().unwrap();
     assert!(figures.len() >= 9, "{} figures: {found}", figures.len());
     for figure in figures {
@@ -289,8 +289,8 @@ fn the_first_screen_has_a_dark_mode_and_its_programs_can_be_sorted() {
         assert_eq!(found["nav"], "sticky", "{found}");
         let amber = [json!("rgb(138, 83, 0)"), json!("rgb(240, 176, 74)")];
         assert!(amber.contains(&found["amber"]), "{found}");
-        let most = if width > 1000 { 900.0 } else { 2500.0 };
-        assert!(found["bottom"].as_f64() < Some(most), "{found}");
+        let limit = if width > 1000 { 900.0 } else { 2500.0 };
+        assert!(found["bottom"].as_f64() < Some(limit), "{found}");
         assert_eq!(found["wide"], false, "{found}");
         let orders = &found["orders"];
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Commands that read captures, on synthetic captures.
+//! Runs the commands that read captures on synthetic captures.
 
 mod common;
 
@@ -248,7 +248,7 @@ fn completions_and_the_version_are_printed() {
     assert!(code == 0 && out.starts_with("superstep "), "{out}");
 }
 
-/// Commands that need accesses refuse a capture of sums; all others work.
+/// Commands that need accesses reject a capture of sums; all others work.
 #[test]
 fn a_capture_of_sums_is_exported_without_accesses() {
     use superstep_testing::{self as testing, CaptureBuilder};

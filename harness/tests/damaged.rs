@@ -24,7 +24,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// Limit on a command's address space.
 const MEMORY_LIMIT_KIB: u64 = 2 << 20;
 
-/// Exit codes: success, verification failure, damaged, incomplete.
+/// Documented exit codes: success, verification failure, damaged capture, incomplete capture.
 const ALLOWED: [i32; 4] = [0, 7, 8, 9];
 
 /// Random numbers (SplitMix64).
@@ -145,7 +145,7 @@ fn formats() -> Vec<String> {
     formats
 }
 
-/// Runs `superstep` with limits. Returns its exit code and its standard error.
+/// Runs `superstep` with limited time and memory. Returns its exit code and standard error.
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String) {
     let errors = folder.join("errors");
     let start = Instant::now();
@@ -173,7 +173,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String) {
         if start.elapsed() > TIME_LIMIT {
             child.kill().unwrap();
             child.wait().unwrap();
-            return (-1, format!("it did not end within {TIME_LIMIT:?}"));
+            return (-1, format!("it did not exit within {TIME_LIMIT:?}"));
         }
         std::thread::sleep(Duration::from_millis(1));
     }

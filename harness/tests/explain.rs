@@ -1,4 +1,4 @@
-//! `superstep explain` on a program with every kind of address, and its errors.
+//! Runs `superstep explain` on a program with every kind of address, and checks its error messages.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Compares golden results with results recorded on GPUs. CI has no GPU, so this detects changes to golden results that
-//! were confirmed on a GPU.
+//! Compares golden results with results recorded on GPUs. Without needing a GPU in CI, this detects changes to golden
+//! results that were confirmed on one.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn golden_digests_confirmed_on_a_gpu_are_unchanged() {
     assert!(compared > 0);
 }
 
-/// One program's counts in situ, confirmed by a trace on the same GPU if `compared` is set.
+/// One program's in-situ counts, confirmed by a trace on the same GPU if `compared` is set.
 #[derive(serde::Deserialize)]
 struct InSitu {
     suite: String,
@@ -47,7 +47,7 @@ fn counts_in_situ_on_a_gpu_equal_the_golden_counts() {
         let path = root.join(format!("harness/tests/data/in-situ-{device}.json"));
         let rows: Vec<InSitu> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let mut compared = 0;
-        // Counts of the other programs vary.
+        // The other programs' counts vary.
         for row in rows.iter().filter(|row| row.compared) {
             let (suite, program) = (&row.suite, &row.program);
             let path = root.join(format!("golden/{suite}/{program}.{}.json", row.size));

@@ -1,5 +1,5 @@
-//! The CI workflows use only commands and options that exist. Tests of `xtask` check its own commands, and `cargo xtask
-//! actionlint` checks the rest.
+//! Checks that the CI workflows use only commands and options that exist. `xtask`'s tests check its own commands, and
+//! `cargo xtask actionlint` checks the rest.
 
 mod common;
 
@@ -71,7 +71,7 @@ fn help(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the lines of a step for each value in the job's matrix.
+/// Returns the lines of a step, once for each combination of values in the job's matrix.
 fn with_every_value(run: &str, matrix: Option<&BTreeMap<String, Vec<String>>>) -> String {
     let mut lines: Vec<String> = run.lines().map(str::to_string).collect();
     for (name, values) in matrix.into_iter().flatten() {

@@ -34,7 +34,7 @@ pub fn has(name: &str) -> bool {
 
 fn ours(name: &str) -> Option<String> {
     let rest = name.strip_prefix(PREFIX)?;
-    // The suffix of functions with a default stream per thread.
+    // Functions that use a per-thread default stream have this suffix.
     let rest = rest.strip_suffix("_ptsz").unwrap_or(rest);
     let (_, ours) = FUNCTIONS.iter().find(|(theirs, _)| *theirs == rest)?;
     Some(format!("__superstep_child_{ours}"))
@@ -45,7 +45,7 @@ pub fn returns_argument_buffer(name: &str) -> bool {
     name.strip_prefix(PREFIX) == Some("GetParameterBuffer")
 }
 
-/// Redirects device-runtime calls to Superstep's functions; returns whether there are any. By-value structures are
+/// Redirects device-runtime calls to Superstep's functions; returns whether there were any. By-value structures are
 /// passed by address: x86 passes them differently from this IR, and the functions only read them.
 pub fn lower(module: &Module) -> bool {
     let mut any = false;

@@ -13,14 +13,14 @@ use std::collections::{HashMap, HashSet};
 /// Map from replaced calls to their replacements.
 pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
 
-/// Returns the instruction, or the call that has replaced it.
+/// Returns the instruction, or the call that replaced it.
 pub fn current<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
     let call = rebuilt.get(&instruction.value());
     call.map_or(instruction, |call| call.instruction())
 }
 
 /// Adds the parameters to the functions in `probed`, their callers, and functions that may be called indirectly.
-/// Returns each function's context and the replaced calls. The CPU backend has neither: this only removes promises.
+/// Returns each function's context and the replaced calls, or, for the CPU backend, only removes promises.
 pub fn extend<'m>(
     module: &'m Module,
     probed: &HashSet<Function<'m>>,

@@ -30,7 +30,7 @@ pub struct Prepare {
     print: bool,
 }
 
-/// Annotation with the dimensions that `harness/compatibility/old_cuda.h` adds to kernels with `__cluster_dims__`.
+/// Annotation that `harness/compatibility/old_cuda.h` adds to kernels with `__cluster_dims__`; it has the dimensions.
 const CLUSTER: &str = "superstep-cluster";
 
 /// LLVM's attribute for the three dimensions of a kernel's clusters.

@@ -12,7 +12,7 @@ use superstep_trace::{Backend, Op, SiteId};
 
 /// The handler's function for accesses.
 pub const HANDLER: &str = "__superstep_probe_access";
-/// Additional functions of an aggregating handler, called at the start and at each end of a function.
+/// Additional functions of an aggregating handler, called at the entry and each exit of a function.
 pub const BEGIN: &str = "__superstep_probe_begin";
 pub const END: &str = "__superstep_probe_end";
 /// Number of 64-bit counters that a function keeps for an aggregating handler.
@@ -23,9 +23,9 @@ pub const TESTED: &str = "superstep.probe_access_tested";
 pub const CPU_TEST: &str = "__superstep_is_global";
 
 /// Returns the maximum number of calls in a function for which the handler is inlined. Fifty inlined calls produce a
-/// megabyte of PTX, which takes ptxas minutes; the inlined part of an aggregating handler is short.
-pub fn max_inlined_calls(adds_up: bool) -> usize {
-    if adds_up { 127 } else { 31 }
+/// megabyte of PTX, which takes ptxas minutes to compile; the inlined part of an aggregating handler is short.
+pub fn max_inlined_calls(is_aggregating: bool) -> usize {
+    if is_aggregating { 127 } else { 31 }
 }
 
 /// Trace context and launch number, which a function passes to its probes.
@@ -45,11 +45,11 @@ pub fn insert<'m>(
     operations: &[TracedOperation<'m>],
     contexts: &HashMap<Function<'m>, Context<'m>>,
     backend: Backend,
-    adds_up: bool,
+    is_aggregating: bool,
 ) -> Result<()> {
     let (pointer, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
     let mut signature = Type::void().function(&[pointer, i64t, i32t, pointer, i32t]);
-    if adds_up {
+    if is_aggregating {
         signature = signature.with_parameters(&[pointer]);
     }
     let handler = module.declare(HANDLER, signature);
@@ -64,13 +64,13 @@ pub fn insert<'m>(
         let context = contexts.get(&function).copied();
         let context = context.unwrap_or_else(no_context);
         let mut site = traced.id.0;
-        if adds_up {
+        if is_aggregating {
             site |= u32::from(access.op.code()) << OPERATION_SHIFT;
         }
         let site = i32t.constant(u64::from(site));
         let mut arguments = context.to_vec();
         arguments.extend([site, access.address, access.width_bytes]);
-        if adds_up {
+        if is_aggregating {
             let insert = || insert_counters(module, function, context);
             arguments.push(*counters.entry(function).or_insert_with(insert));
         }
@@ -107,8 +107,8 @@ pub fn mark_grid_barriers<'m>(
     }
 }
 
-/// Adds a function's counters, which the handler initialises, and passes them to the handler wherever the function
-/// ends.
+/// Adds a function's counters, which the handler initialises, and passes them to the handler at each of the
+/// function's exits.
 fn insert_counters<'m>(
     module: &'m Module,
     function: Function<'m>,

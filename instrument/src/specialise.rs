@@ -11,8 +11,8 @@ use superstep_trace::display_name;
 #[derive(Debug, Default)]
 pub struct Copies {
     pub added: u64,
-    /// Calling context of each function with copies, by the function's name in the module, in the notation of Rieber
-    /// 2017: `copy_0(global, shared)`.
+    /// Calling context of each copied function, keyed by the function's name in the module, in the notation of
+    /// Rieber 2017: `copy_0(global, shared)`.
     pub contexts: HashMap<String, String>,
 }
 

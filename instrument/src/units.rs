@@ -28,8 +28,8 @@ fn prepare(module: &Module) {
     join_static_variables(module);
 }
 
-/// Joins the declaration and definition of static variables. Clang gives a static variable that the host also uses a
-/// unique name; if device code has used the variable before, that code refers to an undefined declaration under the old
+/// Joins the declarations and definitions of static variables. If the host also uses a static variable, Clang gives it
+/// a unique name; device code that has already used the variable then refers to an undefined declaration under the old
 /// name.
 fn join_static_variables(module: &Module) {
     let (declared, defined): (Vec<Variable>, Vec<Variable>) =
@@ -93,7 +93,7 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
 /// Entries of virtual-function tables for pure and deleted functions.
 const UNCALLABLE: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
 
-/// Defines pure and deleted virtual functions as traps if they are used, like nvcc.
+/// Defines pure and deleted virtual functions as traps if they are used, as nvcc does.
 pub fn define_missing_virtuals(module: &Module) {
     let functions = UNCALLABLE.into_iter();
     let functions = functions.filter_map(|name| module.function(name));

@@ -3,8 +3,8 @@
 //! A loop waits if it only polls memory until another thread has written it: the value that it reads may change while
 //! the loop runs (the load is volatile, atomic or inline PTX, or always has the same address), and decides when the
 //! loop ends. A loop that counts up to the value does not wait. The value that is finally read may depend on timing
-//! too, as in the look-back of a scan, which continues from tile to tile until it finds a complete sum. Therefore,
-//! these operations wait:
+//! too, as in the look-back of a scan, which continues from tile to tile until it finds a complete sum. These
+//! operations therefore count as waiting:
 //!
 //! - all operations in a loop that waits, and in enclosing loops that do nothing else and whose end depends on the
 //!   value;
@@ -129,7 +129,7 @@ impl<'m> Waits<'m, '_> {
         memory_operations(self.module, instruction, true).unwrap_or_default()
     }
 
-    /// Whether an instruction reads memory that other threads may write, or is a call that returns a value from it.
+    /// Whether an instruction reads memory that other threads may write, or calls a function that returns such a value.
     fn may_read_global(&self, instruction: Instruction<'m>) -> bool {
         let is_call_to = |functions| self.is_call_to(instruction, functions);
         if is_call_to(&self.readers) || is_call_to(&self.waiters) {

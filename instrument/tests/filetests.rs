@@ -56,7 +56,7 @@ fn instrument(input: &Path, backend: &str) -> Result<(ModuleTable, String), Stri
         .unwrap();
     let message = String::from_utf8(run.stderr).unwrap();
     if run.status.success() {
-        assert_eq!(message, "", "{}: success prints nothing", input.display());
+        assert_eq!(message, "", "{}: unexpected output", input.display());
         let table = ModuleTable::from_json(&std::fs::read(table).unwrap()).unwrap();
         Ok((table, String::from_utf8(run.stdout).unwrap()))
     } else {
@@ -104,7 +104,7 @@ fn check_text(input: &Path, ir: &str) {
                 "{path}: {text:?} in\n{ir}"
             );
         } else if let Some(text) = line.strip_prefix("; lacks: ") {
-            assert!(!ir.contains(text), "{path}: there is {text:?} in\n{ir}");
+            assert!(!ir.contains(text), "{path}: unexpected {text:?} in\n{ir}");
         }
     }
 }

@@ -1,4 +1,4 @@
-// Runs on the host, inside the probed program: before each launch, and after it, with the probe's counts.
+// Runs on the host, inside the probed program: before each launch, and after it with the probe's counts.
 #include <cstdio>
 
 static unsigned long long total;

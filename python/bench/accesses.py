@@ -3,9 +3,9 @@
     superstep export --format parquet --table accesses -o exported CAPTURE
     python python/bench/accesses.py CAPTURE exported/accesses.parquet
 
-Needs pandas and pyarrow. `batches` reads and drops all batches; `table` keeps them, like a data frame. `copies` copies the
-same number of bytes from memory to memory. `pandas` stores text as Python objects, `arrow` as Arrow data. Each figure is the
-best of several runs, by wall time and by processor time divided by the number of threads.
+Needs pandas and pyarrow. `batches` reads and discards all batches; `table` keeps them, like a data frame. `copies`
+copies the same number of bytes from memory to memory. `pandas` stores text as Python objects, `arrow` as Arrow data.
+Each figure is the best of several runs, by wall time and by processor time divided by the number of threads.
 """
 
 import argparse

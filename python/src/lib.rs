@@ -18,7 +18,7 @@ create_exception!(
     superstep,
     SuperstepError,
     PyException,
-    "A capture cannot be read or analysed; the message names the file and says how to fix it."
+    "A capture cannot be read or analysed; the message names the file and says how to fix the problem."
 );
 create_exception!(
     superstep,

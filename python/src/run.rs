@@ -20,7 +20,7 @@ pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
     table.map(|table| Table { table }).map_err(failure)
 }
 
-/// Returns the figures of a run, or only the one called `name`, for all benchmarks side by side or for one.
+/// Returns the figures of a run, or only the one called `name`, for one benchmark or for all benchmarks side by side.
 #[pyfunction]
 pub fn run_figures(
     py: Python<'_>,

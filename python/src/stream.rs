@@ -96,7 +96,7 @@ impl Table {
         to_arrow(this)
     }
 
-    /// Returns a row as a dictionary from column name to value.
+    /// Returns a row as a dictionary that maps column names to values.
     fn __getitem__<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyDict>> {
         let rows = self.table.rows();
         let row = match row {

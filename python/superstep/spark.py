@@ -28,7 +28,7 @@ from superstep import _native
 
 # Columns of a shuffle.
 SCHEMA = "capture int, bucket int, kind tinyint, chunk bigint, number int, blob binary"
-# The accesses of a bucket have to arrive in program order.
+# The accesses of a bucket must arrive in program order.
 ORDER = ["capture", "bucket", "chunk", "number"]
 MODULE = "superstep-module"
 BATCH_BYTES = 4 << 20
@@ -259,7 +259,7 @@ def _ship(session):
 
 
 def _in_task(module, name, *arguments):
-    """Returns a function for executors, which might not have this module until it runs."""
+    """Returns a function that executors can call even if they do not have this module yet."""
 
     def call(batches):
         import os
@@ -304,7 +304,7 @@ def in_task(name, batches, paths, errors, buckets, memory, tasks=None):
             path.with_suffix(".part").write_text(json.dumps(recorded))
             path.with_suffix(".part").rename(path)
         except OSError:
-            # The folder is full or gone; Spark also reports the message.
+            # The disk is full or the folder is gone; Spark also reports the message.
             pass
         raise
 

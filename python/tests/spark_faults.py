@@ -74,8 +74,8 @@ def moment(line, tasks):
     return REDUCE if count == BUCKETS else MAP
 
 
-def run(cluster, capture, out, settings, when=None, do=nothing):
-    """Runs the analysis; returns its exit code, its output lines, and whether `do` was called."""
+def run(cluster, capture, out, settings, when=None, action=nothing):
+    """Runs the analysis; returns its exit code, its output lines, and whether `action` was called."""
     settings = [f"--spark-conf={name}={value}" for name, value in (SETTINGS | settings).items()]
     command = [sys.executable, "-m", "superstep.spark", "--spark", cluster.url, "-o", out, f"--buckets={BUCKETS}"]
     command += ["--executor-wait=10", "--task-memory=512M", *settings, capture]
@@ -85,7 +85,7 @@ def run(cluster, capture, out, settings, when=None, do=nothing):
     for line in driver.stdout:
         lines.append(line.strip())
         if not done and when is not None and moment(line, BUCKETS) == when:
-            do(cluster, driver)
+            action(cluster, driver)
             done = True
     return driver.wait(), lines, done
 
@@ -94,13 +94,13 @@ def main():
     capture = Path(sys.argv[1])
     wanted = sys.argv[2:]
     digest = superstep.open(capture).analyse(memory_bytes=1 << 30).digest
-    for name, settings, when, do in FAULTS:
+    for name, settings, when, action in FAULTS:
         if wanted and not any(word in name for word in wanted):
             continue
         with tempfile.TemporaryDirectory() as out, Cluster(2, memory="1g") as cluster:
             started = time.monotonic()
-            code, lines, done = run(cluster, capture, out, settings, when, do)
-            if do is driver_itself:
+            code, lines, done = run(cluster, capture, out, settings, when, action)
+            if action is driver_itself:
                 code, lines, _ = run(cluster, capture, out, settings)
                 lines = [line for line in lines if "already finished" in line] + lines
                 name += f" ({lines[0]})"
@@ -110,7 +110,7 @@ def main():
             outcome += ", equal" if lines[-1].endswith(digest) else ", DIFFERENT"
         else:
             outcome += f": {lines[-1]}"
-        missed = "" if done or do is nothing else " (the fault was never injected)"
+        missed = "" if done or action is nothing else " (the fault was never injected)"
         print(f"{name}{missed}: {outcome}", flush=True)
 
 

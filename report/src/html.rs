@@ -64,7 +64,7 @@ impl Meaning {
 pub(crate) const DASH: &str = "–";
 
 impl Cell {
-    /// Formats a whole number with grouped digits; `None` as a dash.
+    /// Formats a whole number with grouped digits, and `None` as a dash.
     pub(crate) fn count(value: impl Into<Option<u64>>) -> Self {
         Cell::Number(value.into().map_or(DASH.to_owned(), grouped))
     }
@@ -125,7 +125,7 @@ pub(crate) fn table<N: AsRef<str>, R: IntoIterator<Item = (N, Cell)>>(
     }
 }
 
-/// Renders a note that a table shows only the first `max` rows, and that the file in `tables/` has all of them.
+/// Renders a note saying that a table shows only the first `max` rows, and that the file in `tables/` has all of them.
 pub(crate) fn first_of(max: usize, rows: usize, file: &str) -> Markup {
     html! {
         @if rows > max {

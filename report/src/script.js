@@ -1,5 +1,5 @@
 const units = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, PiB: 2 ** 50, k: 1e3, M: 1e6, G: 1e9, ns: 1e-9, 'µs': 1e-6, ms: 1e-3 };
-// Returns the number in a text such as "1,234", "< 0.1 %" or "1.5 MiB".
+// Returns the number in a string such as "1,234", "< 0.1 %" or "1.5 MiB".
 const number = text => {
   const found = /^([<>≥−+]?) ?([\d.,]+)(?: (\p{L}+))?/u.exec(text);
   if (!found) return -Infinity;

@@ -11,7 +11,7 @@ pub struct Explanation {
     pub schema_version: u32,
     /// Number of copies of device functions created by specialisation.
     pub clones: u64,
-    /// Number of inline PTX statements with unknown effects on memory, accepted untraced.
+    /// Number of inline PTX statements that were accepted untraced although their effects on memory are unknown.
     pub opaque_assembly: u64,
     pub operations: Vec<MemoryOperation>,
 }

@@ -2,7 +2,7 @@
 
 /// Error for text that is not the name of any variant of an enum.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {what} {name:?}; expected {expected}")]
+#[error("unknown {what} {name:?}; expected {expected}")]
 pub struct UnknownName {
     pub what: &'static str,
     pub name: String,

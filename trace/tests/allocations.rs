@@ -1,4 +1,4 @@
-//! Checks that addresses resolve to the allocations that are live at a point in time.
+//! Checks that addresses resolve to the allocations that are live at that point in the program.
 
 use proptest::prelude::*;
 use superstep_testing::{self as testing, CaptureBuilder};

@@ -48,7 +48,7 @@ fn base_group() -> AccessGroup {
 }
 
 #[test]
-fn marks_of_grid_barriers_are_kept_but_are_not_accesses() {
+fn grid_barrier_marks_are_kept_but_are_not_accesses() {
     let (first, second) = (
         base_group(),
         AccessGroup {

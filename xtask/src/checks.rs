@@ -49,7 +49,7 @@ pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
         .args(arguments)
         // Separate from other builds: a mutant of the instrumenter must not be mistaken for the real one.
         .env("CARGO_TARGET_DIR", context.target_dir()?.join("mutants"))
-        // Generated programs are the slowest of the instrumenter's tests, and a few of them suffice for a mutant.
+        // Generated programs are the slowest of the instrumenter's tests, and a few of them suffice to catch a mutant.
         .env("SUPERSTEP_GENERATED_PROGRAMS", "495")
         .env("SUPERSTEP_GENERATED_SOURCES", "50")
         .env("SUPERSTEP_GENERATED_QUICK", "1")

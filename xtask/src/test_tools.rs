@@ -26,8 +26,8 @@ pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 
 #[derive(Clone, Copy)]
 enum Tool {
-    /// Python packages, pinned by version and hash in pip's format. With a second list, built from source using its
-    /// packages.
+    /// Python packages, pinned by version and hash in pip's format. With a second list, they are built from source
+    /// using its packages.
     Python(&'static str, Option<&'static str>),
     /// One of these programs, the option that prints its version, and the Debian package that contains the first.
     Program(&'static [&'static str], &'static str, &'static str),
@@ -77,7 +77,7 @@ const VARIABLES: [(&str, &[(Tool, &str)]); 6] = [
     (BROWSER_VARIABLE, &[(BROWSER, "")]),
 ];
 
-/// Lists missing tools, installs them if this process has the permissions, and returns the variables through which the
+/// Lists missing tools, installs them if this process is permitted to, and returns the variables through which the
 /// tests find them.
 ///
 /// If an installation fails, a warning says so and dependent tests are skipped; with `CI` set, the failure is an error.
@@ -97,7 +97,7 @@ pub fn variables(context: &Context) -> Result<BTreeMap<&'static str, String>> {
         match paths.collect::<Result<Vec<_>>>() {
             Ok(paths) => _ = found.insert(variable, paths.join(":")),
             Err(error) if is_ci => {
-                return Err(error.context("failed to prepare all tests, and CI is set"));
+                return Err(error.context("failed to set up the test tools, which CI requires"));
             }
             Err(error) => eprintln!("warning: {error:#}; dependent tests are skipped"),
         }
@@ -137,7 +137,7 @@ impl Tool {
                     install_packages(&[package], &mut |step| eprintln!("xtask: {step}"))?;
                 }
                 find_program(names, version).with_context(|| {
-                    format!("the package {package} was installed but does not run")
+                    format!("the package {package} was installed, but its program does not run")
                 })
             }
         }

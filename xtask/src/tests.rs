@@ -1,4 +1,4 @@
-//! The command line and its exit codes.
+//! Tests of the command line and its exit codes.
 
 use clap::CommandFactory as _;
 use superstep_toolchain::Missing;

@@ -42,7 +42,7 @@ table! {
         kernel_symbol: String = "mangled name";
         ctas: u64 ["CTAs"] = "CTAs";
         cta_threads: u64 ["threads"] = "threads per CTA";
-        units: u64 = "number of threads or CTAs that fields are kept for, or 1";
+        units: u64 = "number of threads or CTAs that have their own fields; 1 if fields are kept per launch";
         elapsed_ns: Option<u64> ["ns"] = "running time with the probe; empty when unknown";
     }
 }
@@ -61,7 +61,7 @@ table! {
         kernel: String = "demangled name without parameters";
         launches: u32 = "launches of the kernel";
         field: Field;
-        value: u64 = "its value over all launches of the kernel, combined as the field specifies";
+        value: u64 = "the field's value over all launches of the kernel, combined as the field specifies";
     }
 }
 
@@ -70,10 +70,10 @@ table! {
     struct ValueRow = "probe_values" {
         launch: u32 = "the launch";
         field: Field;
-        value: u64 = "its value over the launch, combined as the field specifies";
+        value: u64 = "the field's value over the launch, combined as the field specifies";
         smallest: Option<u64> = "smallest value of any thread (`per: thread`)";
         largest: Option<u64> = "largest value of any thread (`per: thread`)";
-        touched: Option<u64> = "threads that changed it (`per: thread`)";
+        touched: Option<u64> = "threads that changed the field (`per: thread`)";
     }
 }
 
@@ -83,7 +83,7 @@ table! {
         launch: u32 = "the launch";
         unit: u64 = "number of the CTA or thread in the grid, x first";
         field: Field;
-        value: u64 = "its value";
+        value: u64 = "value of the field";
     }
 }
 

@@ -125,7 +125,7 @@ pub fn write(
     Ok(path)
 }
 
-/// Returns a table of `capture`. The accesses table has no rows; use [`crate::accesses`] to read them.
+/// Returns a table of `capture`. The table of accesses is returned without rows; read them with [`crate::accesses`].
 pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
     Ok(match table {
         TableName::Launches => launches(capture).collect(),

@@ -157,9 +157,9 @@ fn a_choice_selects_rows_and_columns() {
             ..Choice::default()
         };
         let alone = batches(&capture, &choice);
-        let same =
+        let is_equal =
             |(alone, all): (&RecordBatch, &RecordBatch)| alone.column(0) == all.column(position);
-        assert!(alone.iter().zip(&whole).all(same), "{field}");
+        assert!(alone.iter().zip(&whole).all(is_equal), "{field}");
         assert_eq!(alone.len(), whole.len());
     }
 }

@@ -17,7 +17,7 @@ fn read(path: &std::path::Path) -> serde_json::Value {
 }
 
 #[test]
-fn worked_example_gives_the_structures_of_appendix_b() {
+fn the_worked_example_gives_the_structures_of_appendix_b() {
     let folder = tempfile::tempdir().unwrap();
     let capture = worked_example(&folder.path().join("capture"));
     let files = appendix_b::write(&capture, NestedFormat::Json, folder.path()).unwrap();

@@ -7,7 +7,7 @@ use std::process::Command;
 use common::worked_example;
 use superstep_export::tables::{Format, TableName, write};
 
-/// Runs Python in a folder with the worked example's tables, using the packages that `cargo xtask test` installs.
+/// Runs `script` in a folder with the worked example's tables, using the packages that `cargo xtask test` installs.
 fn python(script: &str) -> Option<String> {
     let Some(packages) = std::env::var_os("SUPERSTEP_TEST_PYTHONPATH") else {
         eprintln!("skipped: SUPERSTEP_TEST_PYTHONPATH is not set; run `cargo xtask test`");

@@ -8,7 +8,7 @@ use superstep_trace::digest::mix;
 /// A message between machines. The rows of a bucket must arrive in order of `chunk` and `number`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// All rows of a bucket go to one machine.
+    /// Bucket that the row belongs to; all rows of a bucket go to one machine.
     pub bucket: u32,
     pub kind: Kind,
     pub chunk: u64,

@@ -30,14 +30,14 @@ use superstep_trace::{AllocationId, Cancellation, Launch};
 /// Results to keep in addition to the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether to keep every transfer between CTAs: 32 bytes of memory for each, and at worst one for each pair of CTAs
-    /// in each pair of launches.
+    /// Whether to keep every transfer between CTAs. Each takes 32 bytes of memory; at worst, there is one for each pair
+    /// of CTAs in each pair of launches.
     pub transfers: bool,
-    /// Whether to keep the distances between the addresses of communicating accesses: a quarter more memory for each
-    /// byte that kernels have written, and 24 bytes for each run of adjacent stores that communicate.
+    /// Whether to keep the distances between the addresses of communicating accesses. They take a quarter more memory
+    /// for each byte that kernels have written, and 24 bytes for each run of adjacent stores that communicate.
     pub strides: bool,
-    /// Whether to keep communication by instruction and by allocation, and the launches' footprints: an eighth more
-    /// memory for each byte that kernels have accessed. Ignored with [`Matching::ExactAddress`].
+    /// Whether to keep communication by instruction and by allocation, and the launches' footprints. They take an
+    /// eighth more memory for each byte that kernels have accessed. Ignored with [`Matching::ExactAddress`].
     pub details: bool,
     pub matching: Matching,
 }
@@ -78,13 +78,13 @@ pub struct EngineEnd {
     pub written_copies: BTreeSet<u32>,
 }
 
-// Limits of a batch of launches: enough work to keep all threads busy, little enough to fit in memory.
+// Limits on a batch of launches: large enough to keep all threads busy, small enough to fit in memory.
 
-/// Maximum number of accesses in a batch for each thread of this computer; 24 bytes each if all are scattered.
+/// Maximum number of accesses in a batch, per host thread; each takes 24 bytes if all are scattered.
 const BATCH_ACCESSES: u64 = 4 << 20;
-/// Number of accesses for each thread of this computer at which a single batch keeps all threads busy.
+/// Number of accesses, per host thread, at which a single batch keeps all threads busy.
 const ALONE_ACCESSES: u64 = 1 << 20;
-/// Number of chunks for each thread of this computer at which a batch is complete.
+/// Number of chunks, per host thread, at which a batch is complete.
 const BATCH_CHUNKS: usize = 4;
 /// Number of launches and host events at which a batch is complete.
 const BATCH_EVENTS: usize = 1 << 12;
@@ -117,7 +117,7 @@ pub struct Engine<'a> {
     ready: Vec<(LaunchContext, Decoded)>,
     pub(crate) overflow: Overflow,
     untraced: Arc<Untraced>,
-    /// Whether nothing has written to memory since the last opaque launch that may have written to any allocation.
+    /// Whether all allocations are still marked as last written by an opaque launch.
     is_unknown: bool,
     regions: Arc<Regions>,
     /// Copies of bytes that no host call had written, each with a flag that is set if a kernel had written any.
@@ -184,7 +184,7 @@ impl<'a> Engine<'a> {
         self.set(address, end, Tag::UNWRITTEN)
     }
 
-    /// Records a run of untraced code that may have written to any allocation.
+    /// Records an execution of untraced code that may have written to any allocation.
     pub fn opaque_launch(&mut self) -> Result<()> {
         if !self.is_unknown {
             let live = self.regions.clone();
@@ -196,7 +196,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Records a run of untraced code that may have written to these bytes but to no others.
+    /// Records an execution of untraced code that may have written to these bytes but to no others.
     pub fn opaque_wrote(&mut self, address: u64, bytes: u64) -> Result<()> {
         let was_unknown = self.is_unknown;
         self.set(address, address.saturating_add(bytes), Tag::UNKNOWN)?;
@@ -261,7 +261,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Adds the next launch. `source` provides all access groups; those of any one thread are in program order. After
+    /// Adds the next launch. `source` provides all access groups; those of each thread are in program order. After
     /// an error, the engine's results are meaningless.
     pub fn launch(&mut self, launch: &Launch, source: impl GroupSource + 'a) -> Result<()> {
         let context = self.begin(launch)?;

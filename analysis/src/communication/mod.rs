@@ -2,8 +2,8 @@
 //!
 //! `docs/metrics.md` defines every number. [`Engine`] receives host writes and launches in program order. Each launch's
 //! accesses are cut into records at page boundaries and distributed to shards by page. Each shard handles its pages
-//! independently: first the reads of all CTAs against the state before the launch, then the writes. The results do not
-//! depend on the number of threads or shards.
+//! independently: first it analyses the reads of all CTAs against the state before the launch, then it applies the
+//! writes. The results do not depend on the number of threads or shards.
 
 mod engine;
 mod input;

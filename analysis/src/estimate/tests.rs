@@ -47,15 +47,15 @@ fn unknown_totals_and_errors_are_none() {
 
 #[test]
 fn student_quantiles_equal_published_values() {
-    for (freedom, expected) in [
+    for (dof, expected) in [
         (1.0, 12.706),
         (10.9, 2.228),
         (60.0, 2.000),
         (120.0, 1.980),
         (f64::INFINITY, 1.960),
     ] {
-        let quantile = student_quantile(freedom);
-        assert!((quantile - expected).abs() < 2e-3, "{freedom}: {quantile}");
+        let quantile = student_quantile(dof);
+        assert!((quantile - expected).abs() < 2e-3, "{dof}: {quantile}");
     }
 }
 

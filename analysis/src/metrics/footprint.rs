@@ -15,7 +15,7 @@ table! {
         written_bytes: u64 ["bytes"] = "distinct bytes written";
         touched_bytes: u64 ["bytes"] = "distinct bytes read or written";
         accesses_per_byte: f64 =
-            "bytes of all loads and stores, with atomics counted as both, over the touched bytes";
+            "bytes of all loads and stores, with atomics counted as both, divided by the touched bytes";
         reused_share: f64 = "share of the touched bytes that the previous launch had touched";
         known_share: f64 =
             "share of the touched bytes that any earlier launch had touched since they were allocated";

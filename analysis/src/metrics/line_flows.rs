@@ -23,7 +23,7 @@ table! {
         receiver_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
         receiver_kernel: String = columns::KERNEL;
         communicated_loaded_bytes: u64 ["bytes"] =
-            "loaded, and last written in an earlier launch by another entity; each access counts";
+            "loaded, and last written in an earlier launch by another entity, counting every access";
         other_cta_bytes: u64 ["bytes"] = "of these, bytes that a CTA with a different number stored";
     }
 }

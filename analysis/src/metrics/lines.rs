@@ -15,7 +15,7 @@ table! {
         function: String = "mangled name of the function";
         sites: u64 = "communicating memory instructions on the line";
         communicated_loaded_bytes: u64 ["bytes"] =
-            "loaded, and last written in an earlier launch by another entity; each access counts";
+            "loaded, and last written in an earlier launch by another entity, counting every access";
         share: f64 = "share of all communicated loaded bytes";
     }
 }

@@ -27,13 +27,13 @@ table! {
         best: bool = "whether the cut takes the least time among those that are nearly as even as the most even one";
         crossing_bytes: u64 ["bytes"] = "transfers between CTAs on different GPUs";
         share: f64 = columns::SHARE_OF_TRANSFERRED;
-        imbalance: f64 = "maximum number of CTAs on one GPU over the mean";
+        imbalance: f64 = "maximum number of CTAs on one GPU, divided by the mean";
         link_s: f64 ["s"] = "sum over launches of the busiest link's time";
         link_gb_per_s: f64 ["GB/s"] = "bandwidth of a GPU's link in one direction";
     }
 }
 
-/// Returns which of `parts` blocks, as even as possible, contains position `at` of `extent`.
+/// Returns the block that contains position `at` if `extent` is cut into `parts` blocks as evenly as possible.
 fn part(at: u64, extent: u64, parts: u64) -> u64 {
     at * parts / extent.max(1)
 }

@@ -40,7 +40,7 @@ pub struct WindowError {
 
 impl CtaWindow {
     /// Parses `FIRST-LAST` for both axes, or `FIRST-LAST:FIRST-LAST` for sources and receivers. Ranges include both
-    /// ends; a single number is a range of one. An error names the part that is not a range.
+    /// ends; a single number is a range of one. The error names the part that is not a range.
     pub fn parse(text: &str) -> Result<Self, WindowError> {
         let failed = |why: String| WindowError {
             text: text.to_owned(),

@@ -361,7 +361,7 @@ fn n_body_ctas_communicate_with_all_ctas() {
         .map(|r| (r.stored_bytes, r.received_bytes))
         .collect();
     assert_eq!(volumes, [(128, 0), (128, 128), (128, 512), (0, 128)]);
-    // Two CTAs are on each side, so half of the all-to-all bytes cross, and no others.
+    // Two CTAs are on each side, so half of the all-to-all bytes cross the cut, and no other bytes do.
     assert_eq!(found.bisection[0].crossing_bytes, 256);
     // As published: from CTAs 0 and 1 to those above them, and from CTAs 2 and 3 to CTAs 0 and 1.
     assert_eq!(found.bisection[0].as_published_bytes, (3 + 2 + 4) * 32);

@@ -16,7 +16,7 @@ table! {
         array: String = "name of the variable if known, else the allocation's number";
         place: String = columns::PLACE;
         bytes: u64 ["bytes"] = "distinct unwritten bytes loaded, in the launch with the most";
-        loaded_bytes: u64 ["bytes"] = "unwritten bytes loaded by all launches; each access counts";
+        loaded_bytes: u64 ["bytes"] = "unwritten bytes loaded by all launches, counting every access";
         launches: u64 ["launches"] = "number of launches that loaded them, or of copies that read them";
         stream: u32 = "stream of the first of these launches; for copies, of the launch before the first copy";
         superstep: u32 = "number of that launch within the stream";

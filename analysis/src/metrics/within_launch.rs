@@ -16,8 +16,8 @@ table! {
         line: u32 = columns::LINE;
         array: String = "name of the variable if known, else the allocation's number";
         place: String = columns::PLACE;
-        loaded_bytes: u64 ["bytes"] = "loaded; each access counts";
-        atomic_bytes: u64 ["bytes"] = "by atomics; each access counts";
+        loaded_bytes: u64 ["bytes"] = "loaded, counting every access";
+        atomic_bytes: u64 ["bytes"] = "loaded by atomics, counting every access";
         share: f64 = "loaded_bytes / all loaded bytes of the program, atomics included";
     }
 }

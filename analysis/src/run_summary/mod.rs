@@ -250,7 +250,7 @@ pub struct ThreadCounts {
     pub atomics: u64,
 }
 
-/// Bytes of thread accesses by class; each access, including atomics, counts its width once.
+/// Bytes of thread accesses by class; each access, atomic or not, counts once, at its full width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteCounts {
     pub loaded: u64,
@@ -340,7 +340,7 @@ pub struct Check {
     pub ok: bool,
     /// The numbers that were compared, or the first difference.
     pub detail: String,
-    /// True if the check passed but its detail might indicate a bug in the program.
+    /// Whether the check passed but its detail might indicate a bug in the program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
     /// Reason why nothing was compared; in that case, the check has neither passed nor failed.
@@ -386,7 +386,7 @@ pub struct CommunicationSummary {
     pub communicated_bytes: u64,
     /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 if nothing was stored.
     pub share: f64,
-    /// Bounds of `communicated_bytes`, if it is not exact.
+    /// Bounds on `communicated_bytes`, if it is not exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicated_bytes_between: Option<Bounds>,
 }
@@ -407,7 +407,7 @@ impl CommunicationSummary {
         self.communicated_bytes_between = (!between.is_exact()).then_some(between);
     }
 
-    /// Returns the bounds of `communicated_bytes`, which are equal if it is exact.
+    /// Returns the bounds on `communicated_bytes`, which are equal if it is exact.
     pub fn communicated_between(&self) -> Bounds {
         let exact = Bounds::exactly(self.communicated_bytes);
         self.communicated_bytes_between.unwrap_or(exact)

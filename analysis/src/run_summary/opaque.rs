@@ -10,7 +10,7 @@ pub struct OpaqueSummary {
     pub launches: u64,
     /// Sum of the known times.
     pub ns: u64,
-    /// `ns` over the time of all launches; `None` if no time is known.
+    /// `ns` divided by the time of all launches; `None` if no time is known.
     pub share: Option<f64>,
     /// Kernels in the order of first launch.
     pub kernels: Vec<OpaqueKernel>,
@@ -24,7 +24,7 @@ pub struct OpaqueKernel {
 }
 
 impl OpaqueSummary {
-    /// Summarises an untraced run; returns `None` if it had none of these launches.
+    /// Summarises an untraced run; returns `None` if it had no such launches.
     pub fn of(summary: &Summary) -> Option<Self> {
         let kernels = summary.opaque.iter().map(|kernel| OpaqueKernel {
             name: display_name(&kernel.name),

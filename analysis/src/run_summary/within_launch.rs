@@ -7,7 +7,7 @@ use crate::metrics::within_launch::WithinLaunchRow;
 use serde::{Deserialize, Serialize};
 use superstep_trace::SiteTable;
 
-/// Loads of bytes that another CTA stores in the same launch, over a whole program; each access counts.
+/// Loads of bytes that another CTA stores in the same launch, over a whole program, counting every access.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WithinLaunchSummary {
     /// Bytes of loads without atomics: an upper bound on the exchange between CTAs. In situ, a lower bound.

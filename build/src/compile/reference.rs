@@ -20,14 +20,14 @@ use crate::run::die_with_this_process;
 pub enum Reference {
     #[default]
     NotBuilt,
-    /// No reference was built, for this reason.
+    /// No reference was built; contains the reason.
     Refused(String),
     /// Both programs are built without fused multiply-adds: compilers fuse different operations, which changes the last
     /// digits of results.
     Recipe {
         /// A [`Recipe`] as JSON.
         recipe: PathBuf,
-        /// Program compared with nvcc's, built like the native one.
+        /// The program to compare with nvcc's, built like the native one.
         native: PathBuf,
     },
 }
@@ -131,7 +131,7 @@ impl Recipe {
     }
 }
 
-/// Finds a CUDA toolkit's nvcc on this machine, recognised by the compiler `cicc`, which Superstep's stand-in lacks.
+/// Finds nvcc from a CUDA toolkit on this machine. A real toolkit contains `cicc`; Superstep's stand-in does not.
 pub fn find_nvcc() -> Option<PathBuf> {
     let named = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].into_iter();
     let named = named.filter_map(|name| Some(PathBuf::from(std::env::var_os(name)?).join("bin")));

@@ -46,7 +46,7 @@ impl<'a> Unit<'a> {
 }
 
 pub(crate) struct DeviceIr {
-    /// Output of Clang's front end; the list of the headers that it read is next to it.
+    /// Output of Clang's front end, stored next to the list of the headers that were read.
     pub(crate) front_end: PathBuf,
     pub(crate) optimised: PathBuf,
 }
@@ -120,7 +120,7 @@ impl Builder {
         })
     }
 
-    /// Optimises device code from Clang's front end as Clang would, after giving inline PTX the meaning that nvcc does.
+    /// Optimises device code from Clang's front end as Clang would, after giving inline PTX the meaning it has in nvcc.
     pub(crate) fn prepare(
         &self,
         subject: Subject<'_>,
@@ -202,14 +202,14 @@ impl Builder {
         (self.runner).file("x86 code", &self.clang(), module.subject(), args, LIBRARY)
     }
 
-    /// Compiles the host half of a CUDA file; `more` embeds the device half.
-    pub(crate) fn host_object(&self, unit: &Unit<'_>, more: Args) -> Result<PathBuf> {
+    /// Compiles the host half of a CUDA file; `embedding` embeds the device half.
+    pub(crate) fn host_object(&self, unit: &Unit<'_>, embedding: Args) -> Result<PathBuf> {
         // The runtime looks up the source lines of calls.
         let args = Args::of(["-x", "cuda", "--cuda-host-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-gline-tables-only", "-fPIC", "-c"])
             .and(own_flags(unit.program, &unit.program.flags.host))
-            .and(more);
+            .and(embedding);
         self.compile("host code", unit, args, OBJECT)
     }
 

@@ -1,4 +1,4 @@
-//! Extracts single files from a suite's data archive, a gzip-compressed tar file of the data folder.
+//! Extracts individual files from a suite's data archive, a gzip-compressed tar file of the data folder.
 //!
 //! Only the content of one regular file is unpacked, into the cache under its hash, so names inside the archive never
 //! become paths on this machine. An archive with names that point outside its folder is rejected despite a valid hash.

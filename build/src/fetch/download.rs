@@ -2,8 +2,8 @@
 //! pause, never exceeds the size limit, and is used only once its hash has been verified.
 //!
 //! Received bytes are kept in `<cache>/partial/<sha256>`, even if the process is killed or the network goes down. The
-//! file is named after the hash of the expected content, so the partial file of another download is never resumed. A
-//! server that cannot resume sends the whole file again.
+//! file is named after the hash of the expected content, so another download's partial file is never resumed. A server
+//! that cannot resume sends the whole file again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -66,7 +66,7 @@ pub(super) fn into_cache(
     let partial = cache.folder("partial")?.join(sha256.to_string());
     let mut pause = limits.first_pause;
     let mut failures = 0;
-    // A partial file left by an earlier process can be damaged, so if resuming it fails, the download starts over once.
+    // A partial file left by an earlier process may be damaged, so if resuming it fails, the download starts over once.
     let mut max_received = partial_bytes(&partial);
     let mut is_resumed = max_received > 0;
     loop {

@@ -1,4 +1,4 @@
-//! Reads single files from a git commit with the `git` command, from a mirror or a fetched repository.
+//! Reads individual files from a git commit with the `git` command, from a mirror or a fetched repository.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -71,7 +71,7 @@ impl Repository {
             detail: message(output),
             option: "--source-mirror",
         };
-        // File contents are fetched on demand: suites are large, and a benchmark needs few files.
+        // File contents are fetched on demand: suites are large, and a benchmark needs only a few files.
         for arguments in [
             &["init", "--quiet", "--bare"][..],
             &["config", "remote.origin.url", url],

@@ -29,9 +29,9 @@ pub use superstep_toolchain::hash_bytes;
 
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
-    /// A local git repository, bare or not, in place of the suite's URL.
+    /// A local git repository, bare or not, to use in place of the suite's URL.
     pub source_mirror: Option<PathBuf>,
-    /// A local folder in place of the suite's data folder.
+    /// A local folder to use in place of the suite's data folder.
     pub data_mirror: Option<PathBuf>,
     /// The cache; [`default_cache_dir`] returns the user's own.
     pub cache_dir: PathBuf,

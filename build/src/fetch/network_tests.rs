@@ -21,8 +21,8 @@ struct Server {
 }
 
 impl Server {
-    /// `answer` receives the request's number, from 0, and its text; the bytes that it returns are sent, and the
-    /// connection is closed.
+    /// `answer` receives the request's number, counted from 0, and its text; the bytes that it returns are sent, and
+    /// the connection is closed.
     fn new(answer: impl Fn(usize, &str) -> Vec<u8> + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/file", listener.local_addr().unwrap());
@@ -71,7 +71,7 @@ fn truncated(bytes: usize) -> Vec<u8> {
     response("200 OK", "", CONTENT.len(), &CONTENT[..bytes])
 }
 
-/// Returns the rest of `CONTENT` from the position in `request`.
+/// Returns the rest of `CONTENT`, starting at the position in `request`.
 fn rest(request: &str) -> Vec<u8> {
     let (_, range) = request.split_once("range: bytes=").unwrap();
     let start: usize = range.split('-').next().unwrap().parse().unwrap();
@@ -175,7 +175,7 @@ fn a_server_that_cannot_resume_sends_everything_again() {
         _ => complete(CONTENT),
     });
     get_content(&server);
-    // The response is for another range, or the file has become shorter than the received bytes.
+    // The response is for another range, or the file is now shorter than the part already received.
     for (status, range, body) in [
         ("206 Partial Content", "bytes 0-35/36", CONTENT),
         ("416 Range Not Satisfiable", "bytes */5", b""),

@@ -129,7 +129,7 @@ fn only_listed_files_are_read_from_a_mirror_unchanged() {
     assert_eq!(tree.files[1].path, Path::new("common/one.h"));
     assert!(tree.origin.ends_with(&world.commit));
 
-    // A second call returns the same folder; a damaged one is created again.
+    // A second call returns the same folder; a damaged one is recreated.
     fs::write(tree.directory.join("one.cu"), "changed").unwrap();
     assert_eq!(
         world.fetch("../../common/one.h", &world.options()).unwrap(),
@@ -153,7 +153,7 @@ fn a_bare_mirror_without_unneeded_contents_is_enough() {
         &["rev-parse", "HEAD:cuda/one/unneeded.cu"],
     );
     git(&world.path("bare"), &["config", "gc.auto", "0"]);
-    // A clone of a local repository links loose objects one by one.
+    // A local clone hard-links each loose object.
     let (head, tail) = unneeded.split_at(2);
     fs::remove_file(world.path("bare").join("objects").join(head).join(tail)).unwrap();
     let options = FetchOptions {

@@ -30,7 +30,7 @@ impl Generator {
         arguments
     }
 
-    /// Returns the cache key of the generated file, which changes with the script.
+    /// Returns the generated file's cache key, which changes whenever the script does.
     pub(super) fn key(&self) -> String {
         let mut key = KeyHasher::new("generated");
         key.text(SCRIPT).list(self.arguments());
@@ -47,7 +47,7 @@ impl Generator {
             Some(mut output) => io::copy(&mut output, writer).map(drop),
             None => Ok(()),
         };
-        // The script prints at most a few lines of errors, which fit in a pipe's buffer.
+        // The script prints at most a few lines of error messages, which fit in a pipe's buffer.
         let mut problem = String::new();
         if let Some(mut messages) = child.stderr.take() {
             messages.read_to_string(&mut problem).map_err(&error)?;

@@ -1,4 +1,4 @@
-//! Input files for a run, fetched or, if not available, generated.
+//! Input files for a run, fetched, or generated if they are not available.
 
 mod find;
 mod generator;

@@ -150,7 +150,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Translates the names that the YAML reader and Rust use for kinds of values.
+/// Translates the names that the YAML reader and Rust use for kinds of values into plain words.
 fn plain(expected: &str) -> &str {
     match expected {
         "sequence start" => "a list, such as [one, two]",

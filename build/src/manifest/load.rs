@@ -24,7 +24,7 @@ pub fn load_suite(folder: &Path) -> Result<Suite> {
             format!("benchmark `{name}` has no manifest {shown}"),
             "write that file or remove the name from the list",
         ))?;
-        let benchmark = benchmark(&Text::read(&path, MANUAL, "is it readable?")?, &suite)?;
+        let benchmark = benchmark(&Text::read(&path, MANUAL, "check its permissions")?, &suite)?;
         let default = &suite.default_size;
         check(require(
             benchmark.sizes.contains_key(default),

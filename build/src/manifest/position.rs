@@ -37,7 +37,7 @@ pub fn position(content: &str, steps: &[Step]) -> Location {
     found.next().unwrap_or(Location::UNKNOWN)
 }
 
-/// A deserializer seed that follows its steps through a text.
+/// A deserializer seed that follows its steps through a YAML document.
 #[derive(Clone, Copy)]
 struct Walk<'a>(&'a [Step]);
 

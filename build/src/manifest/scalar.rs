@@ -18,7 +18,7 @@ pub mod schema {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-        let expected = "1, the only version that superstep reads";
+        let expected = "1, the only version that superstep supports";
         match u64::deserialize(deserializer)? {
             VERSION => Ok(()),
             other => Err(Error::invalid_value(Unexpected::Unsigned(other), &expected)),
@@ -41,7 +41,7 @@ pub mod regexes {
                 let last = reason.lines().last().unwrap_or_default();
                 let last = last.trim_start_matches("error: ");
                 let expected = format!(
-                    "a regular expression for Rust's regex crate ({last}); write \\ before a special character"
+                    "a regular expression for Rust's regex crate ({last}); escape special characters with \\"
                 );
                 Error::invalid_value(Unexpected::Str(&text), &expected.as_str())
             })

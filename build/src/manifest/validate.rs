@@ -46,7 +46,7 @@ impl<T> At for Valid<T> {
     }
 }
 
-/// Checks each item of the list under `key`; `check` also gets the items before it.
+/// Checks each item of the list under `key`; `check` also receives the items before it.
 pub(crate) fn each<T>(
     items: &mut [T],
     key: &str,
@@ -81,7 +81,7 @@ impl Suite {
                 require(
                     self.names.contains(member),
                     format!(
-                        "the group `{group}` names `{member}`, which is not a benchmark of the suite"
+                        "the group `{group}` names `{member}`, which is not a benchmark in the suite"
                     ),
                     "remove it from the group, or add it to `benchmarks`",
                 )
@@ -172,7 +172,7 @@ impl Benchmark {
         if let Determinism::Varies(variation) = &self.deterministic {
             require(
                 !variation.false_because.trim().is_empty(),
-                "a program that is not deterministic needs a reason",
+                "`false-because` is empty",
                 "expected `true` or {false-because: \"the reason\"}",
             )
             .at("deterministic")?;

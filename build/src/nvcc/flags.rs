@@ -176,7 +176,7 @@ const FLAGS: &[(Meaning, Takes, &str)] = table! {
     Ignored("unused device functions are discarded"), Nothing: "keep-device-functions";
     Ignored("device code has no stack canaries"), Value: "device-stack-protector";
     Ignored("device code is not instrumented for compute-sanitizer"), Value: "fdevice-sanitize";
-    Refused("Clang has no tile kernels"), Nothing: "enable-tile tile-only";
+    Refused("Clang does not support tile kernels"), Nothing: "enable-tile tile-only";
     Does(|it, _| it.no_device_link = true), Nothing: "nodlink/no-device-link";
     Does(|it, _| it.verbose = true), Nothing: "v/verbose";
     Does(|it, _| it.dry_run = true), Nothing: "dryrun dry-run";

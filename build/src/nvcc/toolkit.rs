@@ -4,7 +4,7 @@
 //! <cache>/toolkit-<hash>/
 //!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was created for
 //!   include, nvvm             links to the CUDA files that Superstep compiles with and to proprietary headers
-//!   proprietary               link to a folder of only the proprietary headers (`proprietary.rs`)
+//!   proprietary               link to a folder with only the proprietary headers (`proprietary.rs`)
 //!   lib64/libcudart_stub.a    `compile/link/cudart_stub.c`
 //!   lib64/libcudart_static.a  linker script for it, and for LLVM's OpenMP if host code uses OpenMP
 //!   lib64/libcudart.so        the same linker script; there is no shared stub
@@ -79,7 +79,7 @@ impl Toolkit {
             let archive = "lib64/libcudart_stub.a";
             let mut ar = Command::new("ar");
             run(ar.arg("rcs").args([&staging.path().join(archive), &stub]))?;
-            // Clang compiles the host code of CUDA files, so it needs LLVM's OpenMP whichever linker is used.
+            // Clang compiles the host code of CUDA files, so this code needs LLVM's OpenMP whichever linker is used.
             let openmp = openmp.map_or(String::new(), |path| {
                 format!(" AS_NEEDED(\"{}\")", path.display())
             });

@@ -17,13 +17,13 @@ pub(super) fn macros(text: &str) -> Vec<String> {
     }
 }
 
-/// Splits a value that contains arguments for another program: at commas, and at spaces as a shell does.
+/// Splits a value that contains arguments for another program at commas and, as a shell does, at spaces.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = String> {
     let parts = split(text, |letter| letter == ',' || letter.is_whitespace());
     parts.into_iter().filter(|part| !part.is_empty())
 }
 
-/// Returns the host compiler's flags for the preprocessor, which nvcc also uses for device code.
+/// Returns the preprocessor flags among the host compiler's flags. nvcc also uses them for device code.
 pub(super) fn preprocessing(host: &[String]) -> Vec<String> {
     /// Flags with a value, in the same word or the next.
     const WITH_VALUE: [&str; 8] = [

@@ -182,7 +182,7 @@ fn fields(text: &mut String, spec: &ProbeSpec) {
 }
 
 /// Defines the function that calls handlers for the groups of lanes that the CPU backend has collected, with the same
-/// names for arguments as in [`dispatcher`].
+/// argument names as in [`dispatcher`].
 fn groups(text: &mut String, spec: &ProbeSpec, definition: &Path) {
     text.push_str(
         "#ifdef SUPERSTEP_CPU\nextern \"C\" __device__ void superstep_group(const superstep::Group *groups, unsigned count) {\n  \

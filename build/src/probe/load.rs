@@ -1,4 +1,4 @@
-//! Reads a probe: a built-in one by name, or a YAML file.
+//! Loads a probe: a built-in one by name, or one from a YAML file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::installation::{Installation, names_in};
 use crate::manifest::error::Text;
 use crate::nearest::did_you_mean;
 
-/// The probes of `superstep inject`: the first counts executions, the second flips a bit.
+/// The probes that `superstep inject` uses: the first counts executions, the second flips a bit.
 pub const INJECTION: [&str; 2] = ["injection-profile", "injection"];
 
 #[derive(Debug, Clone)]

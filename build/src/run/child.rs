@@ -168,7 +168,7 @@ fn resident_bytes(pid: Pid) -> u64 {
     kib.and_then(|kib| kib.parse().ok()).unwrap_or(0) * 1024
 }
 
-/// Waits until the process of a descriptor ends, so that the measured times of short programs are not
+/// Waits until the process that a descriptor refers to ends, so that the measured times of short programs are not
 /// rounded up to multiples of the pause.
 fn wait(process: Option<&OwnedFd>, at_most: Duration) {
     let Some(process) = process else {

@@ -25,7 +25,7 @@ pub struct RunSpec {
     pub stdout: PathBuf,
     pub stderr: PathBuf,
     pub timeout: Duration,
-    /// Resident memory of the process above which it is killed; `None` for no limit.
+    /// Resident memory above which the process is killed; `None` for no limit.
     pub memory_limit_bytes: Option<u64>,
     pub output_limit_bytes: u64,
     pub kill: Option<Kill>,

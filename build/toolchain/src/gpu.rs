@@ -89,7 +89,7 @@ impl Api {
 
     fn driver(&self) -> Result<Driver, String> {
         let mut number: c_int = 0;
-        // SAFETY: cuda.h's types; one int is written through a valid pointer. The driver need not be initialised.
+        // SAFETY: the types are cuda.h's; one int is written through a valid pointer. The driver may be uninitialised.
         unsafe { call!(self.cuDriverGetVersion(&mut number => *mut c_int)) }?;
         let number = u32::try_from(number).unwrap_or(0);
         let text = std::fs::read_to_string("/proc/driver/nvidia/version");
@@ -100,10 +100,10 @@ impl Api {
     }
 
     fn devices(&self) -> Result<Vec<Device>, String> {
-        // SAFETY: cuda.h's types; cuInit takes flags, which must be 0, and can be called at any time.
+        // SAFETY: the types are cuda.h's; cuInit takes flags, which must be 0, and can be called at any time.
         unsafe { call!(self.cuInit(0 => c_uint)) }?;
         let mut count: c_int = 0;
-        // SAFETY: cuda.h's types; the driver is initialised, and one int is written through a valid pointer.
+        // SAFETY: the types are cuda.h's; the driver is initialised, and one int is written through a valid pointer.
         unsafe { call!(self.cuDeviceGetCount(&mut count => *mut c_int)) }?;
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
@@ -111,19 +111,19 @@ impl Api {
     fn device(&self, ordinal: c_int) -> Result<Device, String> {
         let (mut device, mut memory_bytes): (c_int, usize) = (0, 0);
         let mut name: [c_char; 256] = [0; 256];
-        // SAFETY: cuda.h's types; one int is written through a valid pointer. A driver that is not initialised returns
+        // SAFETY: the types are cuda.h's; one int is written through a valid pointer. An uninitialised driver returns
         // an error.
         unsafe { call!(self.cuDeviceGet(&mut device => *mut c_int, ordinal => c_int)) }?;
         let attribute = |which: c_int| -> Result<u32, String> {
             let mut value: c_int = 0;
-            // SAFETY: cuda.h's types; the device is valid, and one int is written through a valid pointer.
+            // SAFETY: the types are cuda.h's; the device is valid, and one int is written through a valid pointer.
             unsafe {
                 call!(self.cuDeviceGetAttribute(&mut value => *mut c_int, which => c_int, device => c_int))
             }?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
-        // SAFETY: cuda.h's types, where `_v2` is the 64-bit form. The device is valid; at most 256 bytes, including the
-        // final zero, are written into a zeroed array of that length, and one size_t through a valid pointer.
+        // SAFETY: the types are cuda.h's, where `_v2` is the 64-bit form. The device is valid; at most 256 bytes,
+        // including the final NUL, are written to a zeroed array of that size, and one size_t to a valid pointer.
         let name = unsafe {
             call!(self.cuDeviceGetName(name.as_mut_ptr() => *mut c_char, 256 => c_int, device => c_int))?;
             call!(self.cuDeviceTotalMem_v2(&mut memory_bytes => *mut usize, device => c_int))?;
@@ -150,7 +150,7 @@ impl Api {
         if text.is_null() {
             return Err(format!("{function} failed: error {code}"));
         }
-        // SAFETY: the driver returns a static, zero-terminated string, or null for an unknown code.
+        // SAFETY: the driver returns a static NUL-terminated string, or null for an unknown code.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         Err(format!("{function} failed: {text} (error {code})"))
     }

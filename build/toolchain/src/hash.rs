@@ -1,4 +1,4 @@
-//! SHA-256 hashes of files and texts, and cache keys.
+//! SHA-256 hashes of files and byte strings, and cache keys.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,7 +14,7 @@ use sha2::Digest as _;
 pub struct Sha256(pub [u8; 32]);
 
 impl Sha256 {
-    /// Reads 64 hex digits, upper or lower case; `None` for anything else.
+    /// Parses 64 hex digits in upper or lower case; returns `None` for anything else.
     pub fn parse(text: &str) -> Option<Sha256> {
         if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;

@@ -27,7 +27,7 @@ pub use packages::{PackageError, all_to_run as all_packages_to_run, install as i
 pub use search::{Purpose, Search};
 pub use version::{Version, VersionError};
 
-/// Called with a line of text for each long step.
+/// Callback that receives a line of text for each long step.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
 #[derive(Debug, Clone, PartialEq, Eq)]

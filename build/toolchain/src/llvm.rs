@@ -11,7 +11,7 @@ use crate::version::{self, Version};
 
 pub const LLVM_MAJOR: u32 = 22;
 
-/// Environment variable that tells llvm-sys LLVM's prefix when `instrument` is built.
+/// Environment variable that tells llvm-sys where LLVM's prefix is when `instrument` is built.
 pub const LLVM_PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

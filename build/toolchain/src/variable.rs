@@ -4,5 +4,5 @@ pub const CACHE: &str = "SUPERSTEP_CACHE";
 pub const CUDA: &str = "SUPERSTEP_CUDA";
 /// LLVM's prefix.
 pub const LLVM: &str = "SUPERSTEP_LLVM";
-/// The repository, for an executable outside it.
+/// The repository's root, for executables outside it.
 pub const ROOT: &str = "SUPERSTEP_ROOT";

@@ -335,8 +335,8 @@ fn name_of(file: &Path) -> String {
     }
 }
 
-/// Returns a translation unit, with its path relative to `folder` if it is inside. The `first` unit is compiled as CUDA
-/// even if it is a C or C++ file.
+/// Returns a translation unit, with a path relative to `folder` if the file is inside it. The `first` unit is compiled
+/// as CUDA even if it is a C or C++ file.
 fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
     let language = match file.extension().and_then(OsStr::to_str) {
         Some("cu") => Language::Cuda,

@@ -10,7 +10,7 @@
 //! DIR/lib/                                        runtime libraries, and those of the programs
 //! DIR/suites/<suite>/                             manifests and shipped inputs
 //! DIR/golden/<suite>/                             golden results
-//! DIR/data/                                       available inputs, laid out as a data mirror
+//! DIR/data/                                       available inputs, laid out like a data mirror
 //! ```
 
 mod write;

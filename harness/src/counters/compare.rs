@@ -31,7 +31,7 @@ pub struct LaunchComparison {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     pub launches: Vec<LaunchComparison>,
-    /// Why the launches could not be matched.
+    /// Reason why the launches could not be matched.
     pub unmatched: Option<String>,
 }
 

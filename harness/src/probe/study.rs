@@ -1,4 +1,4 @@
-//! Writes a probe's findings for all programs in a run: tables, figures and a page. Formats its costs.
+//! Writes a probe's findings for all programs in a run (tables, figures and a page), and formats the probe's costs.
 
 use std::fs;
 use std::path::Path;

@@ -12,7 +12,7 @@ use super::{RunFolder, human_count};
 
 /// Maximum length of a line, unless a word is longer.
 const WIDTH: usize = 80;
-/// Width of the column of labels.
+/// Width of the label column.
 const LABELS: usize = 14;
 
 pub fn card(

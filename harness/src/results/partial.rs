@@ -99,7 +99,7 @@ fn line(total: &EstimatedTotal) -> String {
         (Some(value), Some((error, interval))) => {
             let share = 100.0 * error / value.max(1.0);
             let (value, [low, high]) = (rounded(value), interval.map(rounded));
-            format!("{value} (standard error {share:.2} %; 95 % interval {low} to {high})")
+            format!("{value} (standard error {share:.2} %; 95 % CI {low} to {high})")
         }
         (Some(value), None) => {
             format!("{} (error unknown: too few samples)", rounded(value))

@@ -6,7 +6,7 @@ use superstep_trace::KernelResources;
 
 use super::table::fitted_lines;
 
-/// Columns and their ranks: a narrow table leaves out the highest ranks first, and never rank 0.
+/// Columns and their ranks: a narrow table omits columns of the highest ranks first, and never those of rank 0.
 const COLUMNS: [(&str, u8); 9] = [
     ("program", 0),
     ("launches", 2),
@@ -21,13 +21,13 @@ const COLUMNS: [(&str, u8); 9] = [
 
 /// Formats one line per program, followed by one per kernel if there are several, and lists omitted programs.
 pub fn slowdown_table(run: &RunSummary, width: usize) -> String {
-    let (mut rows, mut slowdowns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut slowdowns, mut omitted) = (Vec::new(), Vec::new(), Vec::new());
     for benchmark in &run.benchmarks {
         let name = &benchmark.name;
         let [native, traced] = match kernel_s(benchmark) {
             Ok(times) => times,
             Err(why) => {
-                left_out.push(format!("left out: {name} ({}): {why}", run.suite));
+                omitted.push(format!("omitted: {name} ({}): {why}", run.suite));
                 continue;
             }
         };
@@ -50,7 +50,7 @@ pub fn slowdown_table(run: &RunSummary, width: usize) -> String {
             "geometric mean of the slowdown of kernel time over {programs} programs: {mean:.2}x"
         ));
     }
-    lines.extend(left_out);
+    lines.extend(omitted);
     lines.join("\n")
 }
 

@@ -7,7 +7,7 @@ use indicatif::{HumanBytes, HumanCount};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Seconds, Spread, Status};
 use superstep_trace::Backend;
 
-/// Columns of the summary table and their ranks: a narrow table leaves out the highest ranks first, and never rank 0.
+/// Columns of the summary table and their ranks: a narrow table omits the highest ranks first, and never rank 0.
 const COLUMNS: [(&str, u8); 15] = [
     ("benchmark", 0),
     ("status", 0),

@@ -1,4 +1,4 @@
-//! Joins the results of a program with more than one process that launches kernels. Each of these processes is verified
+//! Joins the results of a program in which more than one process launches kernels. Each such process is verified
 //! and analysed separately.
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl<'a> Attempt<'a> {
             scans.collect::<Result<_, _>>().map_err(capture::failure)?
         };
         let mut equal = self.counts_of_processes(runs, &scans);
-        let needs_sums = equal.iter().any(|check| !check.ok) || !same_number(runs).ok;
+        let needs_sums = equal.iter().any(|check| !check.ok) || !check_process_count(runs).ok;
         let mut digest = LaunchDigest::default();
         scans.iter().for_each(|scan| digest += scan.digest);
         let launches = scans.iter().flat_map(|scan| scan.launches.clone());
@@ -66,7 +66,7 @@ impl<'a> Attempt<'a> {
                     format!("{}; {}", numbers(runs), Order::Processes),
                 )
             }
-            None => same_number(runs),
+            None => check_process_count(runs),
         }]);
         let mut totals = Totals::default();
         let mut parts = Vec::new();
@@ -178,7 +178,7 @@ impl<'a> Attempt<'a> {
 
 const PROCESSES: &str = "processes";
 
-fn same_number(runs: &Runs) -> Check {
+fn check_process_count(runs: &Runs) -> Check {
     let [native, traced, counted] = active(runs);
     if native != traced || traced != counted {
         return verify::failed(PROCESSES, numbers(runs));

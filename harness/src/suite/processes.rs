@@ -169,7 +169,7 @@ fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     }
     let fault = summary.faults.first().cloned();
     let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
-    // A capture without an end fails verification.
+    // A capture without an end chunk fails verification.
     let can_end = !capture.damaged && launches.all(|record| record.end.is_some());
     Some(can_end && end_capture(folder, &outcome).is_ok())
 }

@@ -11,7 +11,7 @@ use superstep_build::run::{LaunchCounts, Summary};
 
 const NAME: &str = "counts-equal";
 pub(super) const WITHOUT_WAITS: &str =
-    "operations that repeat while threads wait for each other are left out";
+    "operations that repeat while threads wait for each other are excluded";
 
 /// The order in which different runs number streams and launches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +34,7 @@ impl Order {
     }
 }
 
-/// Differences between counting runs of a program; comparisons leave them out.
+/// Differences between counting runs of a program; comparisons ignore them.
 #[derive(Debug, Default)]
 pub struct CountVariation {
     order: Order,
@@ -128,7 +128,7 @@ impl CountVariation {
             return warned(
                 NAME,
                 format!(
-                    "{compared} thread accesses, without {what}, in which two counting runs differ from each other"
+                    "{compared} thread accesses, without {what}, in which two counting runs differ"
                 ),
             );
         }
@@ -235,7 +235,7 @@ impl Comparison<'_> {
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
             .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
             .collect();
-        self.same_number(rest.len())?;
+        self.check_launch_count(rest.len())?;
         let mut compared = 0;
         for traced in &self.scan.launches {
             let launch = &traced.launch;
@@ -262,7 +262,7 @@ impl Comparison<'_> {
 
     /// Like [`Self::in_order`], but with the launches of a kernel in any order.
     fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
-        self.same_number(counts.len())?;
+        self.check_launch_count(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
         for launch in counts {
             let key = (launch.kernel.as_str(), self.counted(launch)?);
@@ -286,7 +286,7 @@ impl Comparison<'_> {
         Ok(compared)
     }
 
-    fn same_number(&self, counted: usize) -> Result<(), String> {
+    fn check_launch_count(&self, counted: usize) -> Result<(), String> {
         let traced = self.scan.launches.len();
         match self.needs_all_launches() && traced != counted {
             true => Err(format!("{traced} launches traced, {counted} counted")),

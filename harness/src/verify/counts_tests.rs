@@ -47,7 +47,7 @@ fn counts_that_differ_from_the_counting_run_fail() {
 }
 
 #[test]
-fn only_differences_between_counting_runs_are_left_out() {
+fn only_differences_between_counting_runs_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let scan = scan(&capture).unwrap();
@@ -87,7 +87,7 @@ fn only_differences_between_counting_runs_are_left_out() {
 }
 
 #[test]
-fn only_operations_that_wait_are_left_out() {
+fn only_operations_that_wait_are_excluded() {
     let folder = tempfile::tempdir().unwrap();
     let site = |local, waits| Site {
         waits,

@@ -1,5 +1,5 @@
-//! Comparison with known results: counts that a manifest expects, and golden results. These are accepted results in
-//! `golden/<suite>/<benchmark>.<size>.json`; `--bless` replaces them.
+//! Comparison with known results: counts that a manifest expects, and golden results. The latter are accepted results
+//! in `golden/<suite>/<benchmark>.<size>.json`; `--bless` replaces them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -44,7 +44,7 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     results
 }
 
-/// Differences between untraced runs of a program; comparisons leave them out.
+/// Differences between untraced runs of a program; comparisons ignore them.
 #[derive(Debug, Default)]
 pub struct OutputVariation {
     lines: BTreeSet<usize>,
@@ -63,7 +63,7 @@ impl OutputVariation {
             self.rest = Some(self.rest.map_or(from, |rest| rest.min(from)));
         }
         for file in &checks.output_files {
-            if same_file(&first.work.join(file), &second.work.join(file)).is_err() {
+            if compare_files(&first.work.join(file), &second.work.join(file)).is_err() {
                 self.files.insert(file.clone());
             }
         }
@@ -82,7 +82,7 @@ impl OutputVariation {
         self.lines.contains(&index) || self.rest.is_some_and(|rest| index >= rest)
     }
 
-    fn left_out(&self) -> Option<String> {
+    fn excluded(&self) -> Option<String> {
         let lines = match (self.rest, self.lines.len()) {
             (Some(rest), _) => Some(format!("the lines from {} on", rest + 1)),
             (None, 0) => None,
@@ -141,36 +141,36 @@ fn compare(
         return failed(
             name,
             format!(
-                "stdout differs at line {number} (volatile lines left out): {first} printed {left}, {second} printed {right}"
+                "stdout differs at line {number} (ignoring volatile lines): {first} printed {left}, {second} printed {right}"
             ),
         );
     }
     let files = checks.output_files.iter();
     for file in files.filter(|file| !varying.files.contains(*file)) {
-        if let Err(why) = same_file(&native.work.join(file), &other.work.join(file)) {
+        if let Err(why) = compare_files(&native.work.join(file), &other.work.join(file)) {
             return failed(name, format!("output file {}: {why}", file.display()));
         }
     }
     let (lines, files) = (a.len(), checks.output_files.len());
     let text = format!("{first} and {second}: {lines} lines, {files} files");
-    match varying.left_out() {
+    match varying.excluded() {
         None => passed(name, text),
         Some(what) => warned(
             name,
-            format!("{text}, without {what}, in which two untraced runs differ from each other"),
+            format!("{text}, without {what}, in which two untraced runs differ"),
         ),
     }
 }
 
-/// Returns the first difference between two files as the error.
-fn same_file(a: &Path, b: &Path) -> Result<(), String> {
+/// Compares two files, and returns the first difference as the error.
+fn compare_files(a: &Path, b: &Path) -> Result<(), String> {
     let read = |path: &Path| {
         let content = fs::read(path);
         content.map_err(|error| format!("cannot read {}: {error}", path.display()))
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
-        let text = format!("the first different byte is at {position}");
+        let text = format!("the first differing byte is at {position}");
         return Err(text);
     }
     let (shorter, longer, bytes) = match a.len().cmp(&b.len()) {
@@ -183,7 +183,7 @@ fn same_file(a: &Path, b: &Path) -> Result<(), String> {
     ))
 }
 
-/// Returns the content of a file, or an empty string if it cannot be read.
+/// Returns the contents of a file, or an empty string if it cannot be read.
 pub fn read_text(path: &Path) -> String {
     fs::read(path)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -1,8 +1,8 @@
 //! Pairs the launches of an in-situ run with the launches of a trace.
 //!
-//! If one host thread launches kernels, launches have the same numbers in both runs. If multiple threads do, the
-//! numbers of streams and launches differ from run to run. In that case, streams are identified by their launches, and
-//! launches in shared streams by their counts.
+//! If a single host thread launches kernels, the launches are numbered alike in both runs. If multiple threads do, the
+//! numbering of streams and launches differs from run to run. In that case, streams are identified by their launches,
+//! and launches in shared streams by their counts.
 
 use std::collections::BTreeMap;
 
@@ -26,25 +26,25 @@ struct Signature<'a> {
     counts: Vec<u64>,
 }
 
-/// A launch with its volumes, which need not be exact, and its number.
+/// A launch, its volumes (which may be inexact) and its number.
 type Known<'a> = (Signature<'a>, Vec<u64>, u32);
 
 type Streams<'a> = BTreeMap<StreamId, Vec<Known<'a>>>;
 
 /// Returns the possible pairings of launches, most likely first. Both runs must have the same number of launches.
-pub fn pairings(added_up: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
-    let number = added_up.counts.launches.len() as u32;
+pub fn pairings(in_situ: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
+    let number = in_situ.counts.launches.len() as u32;
     let mut candidates = vec![(0..number).collect()];
     if order != Order::Fixed {
-        let runs = [added_up, traced].map(launches);
+        let runs = [in_situ, traced].map(launches);
         candidates.extend(by_stream(&runs));
         candidates.extend(by_launch(&runs));
     }
-    candidates.into_iter().map(Pairing::of).collect()
+    candidates.into_iter().map(Pairing::new).collect()
 }
 
 impl Pairing {
-    fn of(traced: Vec<u32>) -> Self {
+    fn new(traced: Vec<u32>) -> Self {
         let mut in_situ = vec![0; traced.len()];
         for (number, &traced) in (0..).zip(&traced) {
             in_situ[traced as usize] = number;
@@ -68,7 +68,7 @@ fn launches(analysis: &Analysis) -> Streams<'_> {
     streams
 }
 
-/// Pairs streams with the same launches in the same order. If there are multiple such streams, sorts them by volumes.
+/// Pairs streams that have the same launches in the same order. Breaks ties by volume.
 fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     let sorted = |streams: &Streams<'a>| {
         let mut streams: Vec<Vec<Known<'a>>> = streams.values().cloned().collect();
@@ -84,7 +84,7 @@ fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     lengths_agree.then(|| paired(pairs)).flatten()
 }
 
-/// Pairs equal launches. If there are multiple such launches, sorts them by volumes.
+/// Pairs equal launches. Breaks ties by volume.
 fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     let sorted = |streams: &Streams<'a>| {
         let mut all: Vec<Known<'a>> = streams.values().flatten().cloned().collect();
@@ -95,7 +95,7 @@ fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
     paired(ours.into_iter().zip(theirs))
 }
 
-/// Returns each launch's number in the trace, or `None` if signatures differ.
+/// Returns each launch's number in the trace, or `None` if the signatures differ.
 fn paired<'a>(pairs: impl Iterator<Item = (Known<'a>, Known<'a>)>) -> Option<Vec<u32>> {
     let pairs = pairs.map(|(ours, theirs)| (ours.0 == theirs.0).then_some((ours.2, theirs.2)));
     let mut pairs: Vec<(u32, u32)> = pairs.collect::<Option<_>>()?;

@@ -1,4 +1,4 @@
-//! Checks the runtime's summaries, and whether captures are complete.
+//! Checks the runtime's summaries and the completeness of captures.
 
 use superstep_analysis::run_summary::Check;
 use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome};
@@ -13,13 +13,13 @@ pub fn faulted(checks: &[Check]) -> bool {
     faults.any(Check::failed)
 }
 
-/// Checks that a runtime ended properly and lost no records.
+/// Checks that a runtime shut down properly and lost no records.
 pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {
     const LOST: &str = "nothing-lost";
     let summary = match summary {
         Ok(summary) => summary,
         Err(why) => {
-            let text = format!("{run}: {why}; the runtime did not end properly");
+            let text = format!("{run}: {why}; the runtime did not shut down properly");
             return vec![failed(FAULTS, text)];
         }
     };
@@ -41,7 +41,7 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check>
     vec![faults, lost]
 }
 
-/// Reports a program without kernel launches, which is a failure for a benchmark.
+/// Reports a program that launched no kernels; for a benchmark, this is a failure.
 pub fn launched(summary: &Summary, is_benchmark: bool) -> Option<Check> {
     const NAME: &str = "kernel-launches";
     const NONE: &str = "the program launched no kernel: there is nothing to trace, and only its output and exit code were checked; if it \
@@ -62,7 +62,7 @@ fn and_more(rest: &[String]) -> String {
     }
 }
 
-/// Checks that the capture is complete and its program ended properly.
+/// Checks that the capture is complete and that its program finished properly.
 pub fn capture_complete(capture: &Capture) -> Check {
     const NAME: &str = "capture-complete";
     match (&capture.outcome, capture.problems.as_slice()) {
@@ -70,7 +70,7 @@ pub fn capture_complete(capture: &Capture) -> Check {
             failed(NAME, format!("the traced program failed: {why}"))
         }
         (_, [first, rest @ ..]) => failed(NAME, format!("{first}{}", and_more(rest))),
-        (None, []) => failed(NAME, "the capture has no end"),
+        (None, []) => failed(NAME, "the capture is incomplete: its end record is missing"),
         (Some(Outcome::Finished), []) => {
             passed(NAME, format!("{} launches", capture.launches().count()))
         }
@@ -93,7 +93,7 @@ pub fn shared_memory(capture: &Capture) -> Option<Check> {
 pub fn opaque_assembly(capture: &Capture) -> Option<Check> {
     let pieces: u32 = capture.modules.iter().map(|m| m.opaque_assembly).sum();
     let text = format!(
-        "{pieces} pieces of inline PTX are not traced: their accesses are not in the trace"
+        "{pieces} pieces of inline PTX could not be traced: the trace lacks their accesses"
     );
     (pieces > 0).then(|| passed("opaque-asm", text))
 }

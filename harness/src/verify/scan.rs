@@ -49,7 +49,7 @@ pub fn outside_allocations(checks: &[Check]) -> Option<&Check> {
     found.find(|check| check.failed() || check.warning)
 }
 
-/// Describes the access groups with a problem.
+/// Describes the access groups that violate a check, or returns `None` if there are none.
 fn found(scan: &CaptureScan, kind: usize) -> Option<String> {
     let violation = &scan.violations[kind];
     let mut firsts: Vec<_> = violation.first.values().collect();
@@ -73,10 +73,10 @@ fn launch_totals(scan: &CaptureScan) -> Check {
     for launch in &scan.launches {
         let name = launch_name(scan.sites, launch.launch);
         let Some(end) = launch.end else {
-            return failed(NAME, format!("{name}: it did not end"));
+            return failed(NAME, format!("{name} did not finish"));
         };
         if let LaunchOutcome::Failed(why) = &end.outcome {
-            return failed(NAME, format!("{name}: it failed: {why}"));
+            return failed(NAME, format!("{name} failed: {why}"));
         }
         let (announced, read) = (end.thread_accesses, launch.digest.thread_accesses);
         if announced != read {
@@ -93,7 +93,7 @@ const UNINITIALISED: &str = "initialised-reads";
 /// Maximum number of sites in a message.
 const MAX_NAMED: usize = 3;
 
-/// Warns about reads of device memory that was never written, a bug in the program.
+/// Warns about reads of device memory that was never written. These are bugs in the program.
 pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     if let Some(why) = &analysis.initialisation_unknown {
         return passed(UNINITIALISED, format!("not checked: {why}"));

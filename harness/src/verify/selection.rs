@@ -84,7 +84,7 @@ fn ctas_of(selection: &Selection, ctas: u64) -> (u64, u64) {
 
 fn parts(scan: &CaptureScan, selection: &Selection) -> (Part, Part) {
     let (mut launches, mut all_ctas) = (Part::default(), Part::default());
-    // Cached by grid size.
+    // Caches the counts by number of CTAs.
     let mut counted: HashMap<u64, (u64, u64)> = HashMap::new();
     for scan in &scan.launches {
         let ctas = scan.launch.ctas();
@@ -105,7 +105,7 @@ fn parts(scan: &CaptureScan, selection: &Selection) -> (Part, Part) {
     (launches, all_ctas)
 }
 
-/// A CTA number in all launches of a kernel with the same number of CTAs.
+/// Key of the CTAs with number `cta` in all launches of `kernel` with `ctas` CTAs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct CtaKey<'a> {
     ctas: u64,
@@ -146,7 +146,7 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
     Ok(all)
 }
 
-/// Returns the CTAs in transfers, the only CTAs known in situ; none if transfers are between blocks.
+/// Returns the CTAs in transfers, which are the only CTAs known in situ, or nothing if transfers are between blocks.
 fn in_transfers(capture: &Capture) -> impl Iterator<Item = CtaKey<'_>> {
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
     let is_single_cta = capture.header.cta_blocks.is_single_cta();
@@ -216,7 +216,7 @@ fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
     strata.into_values().collect()
 }
 
-/// Returns a stratum per number of CTAs: this number and a CTA's own number determine the hash that selects the CTA.
+/// Returns one stratum per launch size: a CTA is selected by a hash of its number and its launch's number of CTAs.
 fn cta_strata<'a>(
     sums: &BTreeMap<CtaKey<'a>, Sums>,
     scan: &CaptureScan,
@@ -279,7 +279,7 @@ impl Units<'_> {
         }
         let mut observed: Vec<f64> = by_unit.into_values().collect();
         observed.resize((self.selected as usize).max(observed.len()), 0.0);
-        // Sums of floating-point numbers depend on the order.
+        // The sum of floating-point numbers depends on their order.
         observed.sort_unstable_by(f64::total_cmp);
         Stratum {
             population: self.population,

@@ -288,10 +288,10 @@ fn expected_counts_are_checked_one_by_one() {
     );
 }
 
-fn golden(capture: &Capture, llvm: &str, same: Reproducibility) -> Golden {
+fn golden(capture: &Capture, llvm: &str, level: Reproducibility) -> Golden {
     let scan = scan(capture).unwrap();
     let totals = totals(&scan);
-    Golden::new(&scan, &totals, (llvm, 90), &[], same)
+    Golden::new(&scan, &totals, (llvm, 90), &[], level)
 }
 
 /// Compares `now`, which describes `capture`, with `golden`.
@@ -323,7 +323,7 @@ fn golden_results_locate_the_difference() {
                 .starts_with("launch 1 of stream 0 (kernel) is the first that differs"),
         "{check:?}"
     );
-    // With fewer running digests, the location is less exact.
+    // With fewer running digests, the location is less precise.
     let mut coarse = original.clone();
     coarse.running_digests.clear();
     let check = compared(Some(&coarse), &other, &moved);

@@ -1,5 +1,5 @@
-//! Proprietary libraries: the error for a project that needs one, adding it, and messages on the machine that runs the
-//! program.
+//! Proprietary libraries: the error if a project needs one, how to add it, and the messages on the machine that runs
+//! the program.
 
 use std::fs;
 use std::path::Path;
@@ -37,8 +37,8 @@ const OPENBLAS: &str = "void sscal_(int *n, float *a, float *x, int *step) { for
     float sdot_(int *n, float *x, int *xs, float *y, int *ys) {\n\
     float sum = 0;\nfor (int i = 0; i < *n; ++i) sum += x[i * *xs] * y[i * *ys];\nreturn sum;\n}\n";
 
-/// Writes the files that pip would install into `folder`: a header and libraries with a few functions, of a version
-/// that does not exist.
+/// Writes to `folder` the files that pip would install: a header, and libraries with a few functions and a made-up
+/// version number.
 fn install(folder: &Path) {
     let info = folder.join("nvidia_cublas_cu12-12.0.dist-info");
     fs::create_dir_all(&info).unwrap();

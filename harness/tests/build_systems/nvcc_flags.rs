@@ -13,7 +13,7 @@ fn copy_project(name: &str, to: &Path) {
     }
 }
 
-/// One of three CUDA files is compiled with nvcc's flag, one with the macro, and one with neither; the host's compiler
+/// One of three CUDA files is compiled with nvcc's flag, one with the macro, and one with neither; the host compiler
 /// and nvcc each compile a C++ file. Two host threads launch from each CUDA file.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
@@ -42,13 +42,13 @@ struct Nvcc {
 }
 
 impl Nvcc {
-    fn of(project: &str) -> Self {
+    fn for_project(project: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         copy_project(project, folder.path());
         Self { folder }
     }
 
-    /// Runs a command that must succeed. Returns its output on both streams.
+    /// Runs a command that must succeed. Returns its standard output and standard error.
     fn run(&self, line: &str) -> (String, String) {
         let words = line.split_whitespace();
         let mut command = superstep(self.folder.path());
@@ -70,7 +70,7 @@ impl Nvcc {
     }
 }
 
-/// Returns the floating-point operations of a kernel.
+/// Returns the floating-point instructions of a kernel, without loads, stores, moves and conversions.
 fn operations<'a>(ptx: &'a str, kernel: &str) -> Vec<&'a str> {
     let (_, body) = (ptx.split_once(&format!(".entry _Z{}{kernel}", kernel.len()))).unwrap();
     let lines = body.split("\n}").next().unwrap().lines();
@@ -83,7 +83,7 @@ fn operations<'a>(ptx: &'a str, kernel: &str) -> Vec<&'a str> {
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn floating_point_flags_choose_the_gpus_instructions() {
-    let nvcc = Nvcc::of("flags");
+    let nvcc = Nvcc::for_project("flags");
     let exact = [
         ("quotient", "div.rn.f32"),
         ("reciprocal", "rcp.rn.f32"),
@@ -158,7 +158,7 @@ fn floating_point_flags_choose_the_gpus_instructions() {
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn denormals_are_also_flushed_on_the_cpu_backend() {
-    let nvcc = Nvcc::of("flags");
+    let nvcc = Nvcc::for_project("flags");
     let preserved = "1e-40 1e-30 2e-40 1e-40 1 1e-40 1e-10 ";
     let flushed = "0 1e-30 0 0 0 0 1e-10 ";
     for (flags, expected) in [
@@ -170,12 +170,12 @@ fn denormals_are_also_flushed_on_the_cpu_backend() {
     }
 }
 
-/// Expected output: value, OpenMP, language and architecture of host code, the same for device code, and whether host
-/// code is optimised.
+/// Expected output: the value, OpenMP, language version and architecture of host code, then of device code, and whether
+/// host code is optimised.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn preprocessor_flags_apply_to_host_and_device_code() {
-    let nvcc = Nvcc::of("flags");
+    let nvcc = Nvcc::for_project("flags");
     let path = |name: &str| nvcc.folder.path().join(name);
     for (name, text) in [
         ("of_include.h", "6"),
@@ -212,11 +212,11 @@ fn preprocessor_flags_apply_to_host_and_device_code() {
     assert!(names_variables("-g") && !names_variables(""));
 }
 
-/// Expected output: bits of `macros.h` in host code, device code and a C++ file; the architectures.
+/// Expected output: the bits of `macros.h` in host code, in device code and in a C++ file, then the architectures.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn flags_define_the_same_macros_as_with_nvcc() {
-    let nvcc = Nvcc::of("flags");
+    let nvcc = Nvcc::for_project("flags");
     // `__NVCC__` (64) is defined in C++ files only.
     for (flags, expected) in [
         ("-arch=sm_90", "0 0 64: 900"),
@@ -248,7 +248,7 @@ fn flags_define_the_same_macros_as_with_nvcc() {
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn headers_that_require_macros_compile() {
-    let nvcc = Nvcc::of("flags");
+    let nvcc = Nvcc::for_project("flags");
     for flags in ["-rdc=true", "-ewp -G"] {
         let flags = format!("{flags} --extended-lambda -expt-relaxed-constexpr -std=c++17");
         assert_eq!(nvcc.output("algorithms.cu", &flags), "499500 499564 999");
@@ -258,7 +258,7 @@ fn headers_that_require_macros_compile() {
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn nvcc_answers_queries_and_warns_about_ignored_flags() {
-    let nvcc = Nvcc::of("flags");
+    let nvcc = Nvcc::for_project("flags");
     let (help, _) = nvcc.run("--help");
     for line in [
         "--output-file <value> (-o)",

@@ -23,7 +23,7 @@ fn copy(folder: &Path) -> PathBuf {
     project
 }
 
-/// Returns a command with the cache and tools of `superstep`, in `folder`.
+/// Returns a command that runs in `folder` with the cache and tools of `superstep`.
 fn command(cache: &Path, folder: &Path, program: &str) -> Command {
     let template = superstep(cache);
     let mut command = Command::new(program);
@@ -46,7 +46,7 @@ fn build(cache: &Path, folder: &Path, words: &[&str]) -> (String, String) {
 }
 
 /// Runs the project's program directly and traced. In each of 1000 threads, `scale`, `shift` and `apply` load and store
-/// once, and `add_weights` loads twice, since `weights` is global memory, and stores once.
+/// once, and `add_weights` loads twice, since `weights` is in global memory, and stores once.
 fn run_directly_and_traced(cache: &Path, folder: &Path) {
     let direct = run(&mut command(cache, folder, "./app"));
     assert_eq!((direct.0, direct.1.as_str()), (0, SUM), "{}", direct.2);
@@ -382,7 +382,7 @@ fn cmake_builds_the_project() {
             let (name, cmake) = (format!("build-{number}-{other}"), cmake.to_str().unwrap());
             let configure = [&[cmake, "-S", ".", "-B", &name], *generator].concat();
             build(folder.path(), &project, &configure);
-            // CMake has now stored the compiler.
+            // CMake has cached the compiler's path by now.
             let build_folder = project.join(&name);
             let ctest = Path::new(cmake)
                 .with_file_name("ctest")

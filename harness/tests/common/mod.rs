@@ -19,19 +19,19 @@ pub fn root() -> PathBuf {
         .unwrap()
 }
 
-/// Returns the binary under test, with its own cache in `folder` except for compiled steps, which all tests share.
+/// Returns a command that runs the binary under test with its cache in `folder`; all tests share the compiled steps.
 pub fn superstep(folder: &Path) -> Command {
     let steps = Path::new(env!("CARGO_TARGET_TMPDIR")).join("steps");
     let cache = folder.join("cache");
     fs::create_dir_all(&steps).unwrap();
-    // Both fail if an earlier command in the test has already created them.
+    // Both calls fail if an earlier command in the test has already created the folder and the link.
     let _ = fs::create_dir(&cache);
     let _ = std::os::unix::fs::symlink(steps, cache.join("build"));
     superstep_alone(folder)
 }
 
-/// Returns the binary under test, with its own cache in `folder`, but with this machine's CUDA components, which may be
-/// in the user's cache.
+/// Returns a command that runs the binary under test with its cache in `folder`, but with this machine's CUDA
+/// components, which may be in the user's cache.
 pub fn superstep_alone(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
     command
@@ -56,7 +56,7 @@ pub fn run(command: &mut Command) -> (i32, String, String) {
     (status.code().unwrap_or(-1), text(stdout), text(stderr))
 }
 
-/// Returns text without line breaks between its words.
+/// Replaces each sequence of spaces and line breaks in `text` with one space.
 pub fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -99,7 +99,7 @@ int main() {
 }
 "#;
 
-/// Returns the table of the synthetic capture.
+/// Returns the module table of the synthetic capture.
 pub fn table() -> ModuleTable {
     let site = |local, op, width_bytes, line| Site {
         function: "_Z5twicePfi".into(),
@@ -163,7 +163,7 @@ pub fn write_capture(folder: &Path, finished: bool) {
     }
 }
 
-/// Returns the start script of the traced program among the built steps, identified by the table of its modules.
+/// Returns the start script of the traced program among the build steps, identified by its list of modules.
 pub fn traced_program(steps: &Path) -> PathBuf {
     let folders = fs::read_dir(steps)
         .unwrap()

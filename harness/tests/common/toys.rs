@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::superstep;
 
-/// Doubles numbers, and behaves according to its first argument. The second names a file that counts the runs.
+/// Doubles numbers. The first argument selects its behaviour, and the second names a file that counts its runs.
 pub const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -109,7 +109,7 @@ impl SuiteProcess {
                 return;
             }
         }
-        panic!("the run ended before message {count} of {reason}");
+        panic!("the run ended before `{reason}` appeared {count} times");
     }
 
     /// Sends a signal and returns the exit code, or -1 if there is none.
@@ -155,7 +155,7 @@ pub fn files(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// Returns a summary without values that differ between any two runs: times, sizes of compressed files, and the
+/// Returns a summary without the values that differ from run to run: times, sizes of compressed files, and the
 /// history.
 pub fn reproducible(mut summary: Value) -> Value {
     let top = summary.as_object_mut().unwrap();

@@ -55,7 +55,7 @@ fn outcome_count(folder: &Path, out: &str) -> usize {
     fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
-/// Sends a signal as soon as this number of outcomes exists or the campaign has ended.
+/// Sends a signal as soon as there are `after` outcomes or the campaign has ended.
 fn stop(folder: &Path, out: &str, mut child: Child, signal: &str, after: usize) {
     let start = Instant::now();
     while outcome_count(folder, out) < after && child.try_wait().unwrap().is_none() {
@@ -79,7 +79,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     assert_eq!(outcome_count(folder, "one"), 40);
     assert!(out.contains("SDC") && out.contains("toy.cu:"), "{out}");
 
-    // The process ID varies the points of interruption from run to run.
+    // Derived from the process ID, the points of interruption vary from run to run.
     let chance = std::process::id() as usize;
     for (signal, after) in [
         ("-INT", 1 + chance % 12),
@@ -131,7 +131,7 @@ fn an_interrupted_campaign_has_the_result_of_an_uninterrupted_one() {
     );
 }
 
-/// The number of iterations depends on the thread; each thread stores its own number.
+/// The number of iterations depends on the thread; each thread updates its own element.
 const LOOPS: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>

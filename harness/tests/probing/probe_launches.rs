@@ -1,4 +1,4 @@
-//! Probes at run time, on the CPU backend: their API, host code, and launches without the probe.
+//! Probes at run time on the CPU backend: their API, their host code, and launches without a probe.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,7 +51,7 @@ fn written(folder: &Path, probe: &str, program: &str, name: &str) -> String {
     fs::read_to_string(found.unwrap_or_else(|| panic!("{name} in {}", probed.display()))).unwrap()
 }
 
-/// The handler prints, so that the output shows which launches have the probe.
+/// The handler prints a line, so that the output shows which launches have the probe.
 const LOUD: &str = "schema: 1\nname: loud\ntitle: Says that it runs\nhandler: loud.cu\nper: launch\nfields:\n  - {name: n}\npoints:\n  - \
                     {at: [kernel-entry], call: f, pass: [fields]}\n";
 const LOUD_HANDLER: &str = "#include <cstdio>\n__device__ void f(Fields &fields) {\n  fields.n += 1;\n  \
@@ -239,7 +239,7 @@ fn instructions_are_counted_by_class() {
         sums[0] += fields[0];
         sums[1] += fields[1];
     }
-    // Eight full warps, and this number of instructions of each class in the source.
+    // Each of eight full warps executes `count` instructions of the class.
     for (class, count) in [
         ("Load", 1),
         ("Store", 2),

@@ -33,7 +33,7 @@ fn sites<'a>(results: &'a ProbeResults, launch: &LaunchResult) -> Vec<(&'a Point
         .collect()
 }
 
-/// Returns a page's code blocks in this language.
+/// Returns a page's code blocks in `language`.
 fn code_blocks(page: &str, language: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut rest = page;
@@ -79,8 +79,8 @@ fn the_example_in_the_documentation_works() {
     assert!(tables.join("probe_sites.json").is_file());
 }
 
-/// Generates kernels with random structures. Each path through them is counted with an atomic, in a separate function
-/// so that equal tails of branches are not merged. The probes' counts are compared with these counts.
+/// Generator of kernels with random control flow. Each path is counted with an atomic, in a separate function so that
+/// identical tails of branches are not merged. The probes' counts are compared with these counts.
 struct Generator {
     state: u64,
     body: String,
@@ -141,7 +141,7 @@ impl Generator {
     }
 }
 
-/// Returns a program with this number of kernels, and its number of counters.
+/// Returns a program with the given number of kernels, and the number of its counters.
 fn generate(kernels: usize, seed: u64) -> (String, usize) {
     let mut generator = Generator {
         state: seed,
@@ -210,10 +210,10 @@ fn counts_of_generated_programs_are_exact() {
 
     let paths = results(folder.path(), "paths", "generated");
     let branches = results(folder.path(), "branches", "generated");
-    // By counter: calls to its function, executions of the blocks that call it, executions of its own block.
+    // For each counter: calls to its function, executions of the blocks that call it, and executions of its own block.
     let mut found: BTreeMap<String, [u64; 3]> = BTreeMap::new();
     for launch in &paths.launches {
-        // A kernel without branches has no sites for the probe.
+        // The `branches` probe has no sites in a kernel without branches.
         let is_same_kernel = |other: &&LaunchResult| other.kernel == launch.kernel;
         let other = branches.launches.iter().find(is_same_kernel);
         let rows = sites(&paths, launch);
@@ -351,7 +351,7 @@ fn bits_of_a_warps_values_match_its_threads() {
             // Addresses differ from run to run.
             if site.width < 64 {
                 assert_eq!(thread[1..], warp[1..3], "{site:?}");
-                // The range of a kernel's sites contains sites of other kernels.
+                // A kernel's range of sites also contains sites of other kernels.
                 compared += usize::from(thread[0] > 0);
             }
         }

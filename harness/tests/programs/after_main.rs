@@ -1,6 +1,6 @@
-//! Launches in the destructors of libraries that are loaded when the program ends, and of a library that the program
-//! closes. As on a GPU, CUDA is no longer available in destructors registered before the first CUDA call, or called by
-//! the dynamic loader on exit.
+//! Launches from destructors of libraries that are still loaded when the program exits, and of a library that the
+//! program closes. As on a GPU, CUDA is no longer available in destructors that were registered before the first CUDA
+//! call or that the dynamic loader calls on exit.
 
 use crate::common::{run, superstep};
 use serde_json::Value;
@@ -50,7 +50,7 @@ fn library_destructors_can_launch_kernels() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("library.cu"), LIBRARY).unwrap();
-    // A library with thread-local destructors that have not run stays open.
+    // A library stays loaded until its thread-local destructors have run.
     let closed = LIBRARY.replace("(void)late_in_thread.when;", "");
     fs::write(path("closed.cu"), closed).unwrap();
     fs::write(path("main.cu"), MAIN).unwrap();

@@ -1,11 +1,11 @@
-//! Launches by constructors of global objects, before `main`: as with nvcc, a unit's device code is registered before
-//! its constructors run.
+//! Launches from constructors of global objects, before `main`: as with nvcc, a translation unit's device code is
+//! registered before its constructors run.
 
 use crate::common::{run, superstep};
 use serde_json::Value;
 use std::fs;
 
-/// Each unit has its own copy of this kernel. Prints the computed sum and the launch error.
+/// Each unit has its own copy of this kernel and of the function that launches it and prints its sum and error.
 const HEADER: &str = r#"
 #include <cstdio>
 namespace {

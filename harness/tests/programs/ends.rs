@@ -80,7 +80,7 @@ fn result(folder: &Path, name: &str) -> Value {
     summary["benchmarks"][0].clone()
 }
 
-/// Returns the launches of each process in a passing run, and whether one ended without running exit handlers.
+/// Returns the launches of each process in a passing run, and whether any ended without running exit handlers.
 fn passes(folder: &Path, how: &str) -> (Vec<u64>, bool) {
     let mut command = superstep(folder);
     command.args(["run", "ends.cu", "--backend", "cpu", "--"]);
@@ -137,7 +137,7 @@ fn a_process_is_verified_however_it_ends() {
     assert_eq!(passes(folder, "exit 2 again"), (vec![1, 2, 2, 2, 2], true));
 }
 
-/// A library like the ones in Python extensions.
+/// A library like those in Python extensions.
 const LIBRARY: &str = r#"
 #include <cuda_runtime.h>
 __global__ void mark(int *p, int v) { p[threadIdx.x] = v; }
@@ -152,8 +152,8 @@ extern "C" int use(int v) {
 }
 "#;
 
-/// Pool workers are terminated by SIGTERM, and the package's other processes end by calling `_exit`. The work is
-/// distributed differently in each run.
+/// The pool's workers are terminated by SIGTERM; the other processes of `multiprocessing` end by calling `_exit`. The
+/// work is distributed differently in each run.
 const POOL: &str = r#"
 import ctypes, multiprocessing, sys
 library = ctypes.CDLL(sys.argv[1])

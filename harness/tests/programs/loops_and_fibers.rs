@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::common::{run, superstep};
 use serde_json::Value;
 
-/// Random numbers that depend only on the seed.
+/// Random-number generator whose numbers depend only on the seed.
 struct Random(u64);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// Writes the statements of a kernel.
+/// Generator of a kernel's statements.
 struct Generator {
     random: Random,
     text: String,
@@ -120,7 +120,7 @@ impl Generator {
 "
         )
         .unwrap();
-        // The contents of shared memory from an earlier CTA depend on the schedule.
+        // What an earlier CTA left in shared memory depends on the schedule.
         let barriers = !number.is_multiple_of(4);
         self.text.push_str(if barriers {
             "  for (unsigned i = t; i < 64; i += threads) s[i] = i * 7;\n  __syncthreads();\n"

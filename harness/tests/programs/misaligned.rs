@@ -153,12 +153,12 @@ fn line_of(mark: &str) -> usize {
 }
 
 /// Runs the untraced executable directly.
-fn run_untraced(folder: &Path, mode: &str, more: &[(&str, &str)]) -> (i32, String, String) {
+fn run_untraced(folder: &Path, mode: &str, environment: &[(&str, &str)]) -> (i32, String, String) {
     let mut command = Command::new(folder.join("app"));
     run(command
         .arg(mode)
         .env("SUPERSTEP_ROOT", root())
-        .envs(more.iter().copied()))
+        .envs(environment.iter().copied()))
 }
 
 #[test]

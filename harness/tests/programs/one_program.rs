@@ -85,7 +85,7 @@ fn a_program_with_files_flags_and_an_exit_code_runs_directly_and_from_a_bundle()
         "{printed}"
     );
 
-    // Commands that read the capture later use the names of the program and of its arrays.
+    // Commands that later read the capture use the names of the program and of its arrays.
     let capture = "out/scale/latest/benchmarks/scale/capture";
     let (_, out, _) = run(superstep(folder.path()).args(["info", capture]));
     assert!(
@@ -188,7 +188,7 @@ fn missing_options_are_suggested() {
         "x",
     ]);
     assert_eq!(code, 0, "{out}\n{err}");
-    let warning = "without one line, in which two untraced runs differ from each other";
+    let warning = "without one line, in which two untraced runs differ";
     assert!(unwrapped(&out).contains(warning), "{out}\n{err}");
     let (code, _, err) = command(&["scale.cu", "5000"]);
     assert_eq!(code, 4, "{err}");
@@ -201,7 +201,7 @@ fn missing_options_are_suggested() {
     assert!(err.contains("expected .cu"), "{err}");
 }
 
-/// Two CTAs of 32 threads use functions that only nvcc has built in: its atomics, and stores with cache hints.
+/// Two CTAs of 32 threads use functions that only nvcc provides: its built-in atomics, and stores with cache hints.
 const NVCC_ONLY: &str = r#"
 #include <cstdio>
 __global__ void use(unsigned *u, float *f, unsigned long long *w, float4 *v, char *bytes) {
@@ -249,7 +249,7 @@ fn nvcc_declarations_compile_and_keep_their_widths() {
     );
 }
 
-/// As in a C program, no header declares `new`. Each thread makes 4 stores and does not load the values back.
+/// Includes only `stdio.h`, which does not declare `new`. Each thread makes 4 stores and does not load the values back.
 const DEVICE_HEAP: &str = r#"
 #include <stdio.h>
 struct Point { int x, y; __device__ Point(int a) : x(a), y(2 * a) {} };
@@ -284,7 +284,7 @@ fn device_heap_operators_need_no_header() {
     assert_eq!(threads["stores"], 128);
 }
 
-/// A cluster of one CTA is an ordinary launch; a cluster of two CTAs needs a GPU.
+/// A kernel without cluster dimensions has clusters of one CTA; clusters of two CTAs need a GPU.
 const CLUSTERS: &str = r#"
 #include <cooperative_groups.h>
 #include <cstdio>

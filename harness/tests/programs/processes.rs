@@ -1,4 +1,4 @@
-//! Programs with multiple processes: forks, ranks that a launcher starts, and programs that a script starts.
+//! Programs with multiple processes: forks, ranks started by a launcher, and programs started by a script.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,9 +9,9 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// Before using CUDA, forks the number of processes given in its first argument; each adds up numbers, and the parent
-/// launches nothing. With `late` as the second argument, it uses CUDA before forking. With a rank, the number of its
-/// launches depends on the rank. With `ODD`, one process launches one more kernel when it is traced.
+/// Before using CUDA, forks the number of processes given by its first argument; each adds up numbers, and the parent
+/// launches nothing. With `late` as the second argument, it uses CUDA before forking. If it has a rank, the rank
+/// determines its number of launches. With `ODD`, one process launches one more kernel when it is traced.
 const FORKS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -103,7 +103,7 @@ fn launches(result: &Value) -> Vec<(u64, u64)> {
     processes.iter().map(numbers).collect()
 }
 
-/// Runs `FORKS` with this number of processes. Returns a folder with the results.
+/// Runs `FORKS` with the given number of processes. Returns a folder with the results.
 fn forked(processes: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("forks.cu"), FORKS).unwrap();
@@ -284,7 +284,7 @@ fn programs_that_a_script_starts_are_joined() {
     assert!(code == 6 && err.contains("--with"), "{code}: {out}\n{err}");
 }
 
-/// Without `superstep run`, the capture's path determines whether each process has a separate capture.
+/// Without `superstep run`, the capture's path determines whether each process gets a separate capture.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_capture_path_can_contain_the_process() {
@@ -306,7 +306,7 @@ fn a_capture_path_can_contain_the_process() {
     let with_launches =
         |path: &&std::path::PathBuf| Capture::open(path).unwrap().launches().count() > 0;
     assert_eq!(each.iter().filter(with_launches).count(), 2);
-    // If the path is for one process, forked processes write captures next to it.
+    // If the path names a single capture, forked processes write their captures next to it.
     start("2", "one");
     let names = fs::read_dir(folder.path()).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());

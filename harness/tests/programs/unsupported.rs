@@ -61,7 +61,7 @@ int main(int count, char **) {
 }
 "#;
 
-/// The driver's library is needed neither to build such a program nor to run it without calling the driver's functions.
+/// Such a program builds without the driver library, and runs without it as long as it calls no driver function.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn driver_functions_are_named_when_they_are_called() {

@@ -1,4 +1,4 @@
-//! Warnings about reads of unwritten memory, and chosen parts of figures.
+//! Warnings about reads of unwritten memory, and options that choose what figures show.
 
 use std::fs;
 

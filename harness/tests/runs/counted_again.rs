@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Each of 32 threads loads a number of words. A file defines this number for the untraced run, the traced run, and
-/// each counting run.
+/// Each of 32 threads loads a few words. A file specifies how many for the untraced run, the traced run and each
+/// counting run.
 const PROGRAM: &str = r#"
 #include <cstdio>
 __global__ void work(int *data, int words) {
@@ -33,7 +33,7 @@ int main() {
 }
 "#;
 
-/// Returns the exit code of a program whose runs load these numbers of words, its output, and its check `counts-equal`.
+/// Traces a program; each digit of `words` is one run's word count. Returns exit code, output and `counts-equal` check.
 fn runs(folder: &Path, words: &str) -> (i32, String, Value) {
     let file = folder.join("runs");
     fs::write(&file, words).unwrap();

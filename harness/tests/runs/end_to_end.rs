@@ -41,7 +41,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
     for benchmark in benchmarks {
         let name = &benchmark["name"];
         assert_eq!(benchmark["status"], "passed", "{name}");
-        // A log has a line for each step with its time.
+        // The log has one line per step, with the time that it took.
         for step in ["build", "traced run", "analysis"] {
             let start = format!("{}: {step}: ", name.as_str().unwrap());
             let mut lines = err.lines().filter_map(|line| line.strip_prefix(&start));
@@ -78,7 +78,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
     ] {
         assert!(latest.join(file).is_file(), "{file}");
     }
-    // Everything is cached the second time, and the results are equal.
+    // The second time, everything is cached, and the results are the same.
     let args = [
         "suite",
         "thesis",
@@ -235,9 +235,9 @@ fn every_family_of_cuda_features_matches_its_golden_file() {
     }
 }
 
-/// In the stencil of `exchange`, a word crosses each of the 7 boundaries between CTAs in each direction, so 28 bytes
-/// per direction, in each of the three steps that load the previous step's results: one from `a`, two from `b`. In the
-/// hand-over, CTA 1 loads the 32 words that CTA 0 stores, and polls the flag.
+/// In the stencil of `exchange`, one word crosses each of the 7 boundaries between CTAs in each direction. That is 28
+/// bytes per direction in each of the three steps that load the previous step's results, one from `a` and two from `b`.
+/// In the hand-over, CTA 1 loads the 32 words that CTA 0 stores, and polls the flag.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn communication_within_launches_is_measured() {
@@ -285,7 +285,7 @@ fn communication_within_launches_is_measured() {
     assert_eq!(rows, expected);
     let polls = loaded - 296;
     assert!(polls > 0 && polls.is_multiple_of(4), "{polls}");
-    // In situ, the last poll finds the flag, as do those between the record of the store and the store itself.
+    // In situ, the last poll finds the flag set, as do polls between the recording of the store and the store itself.
     let (out, within) = suite(&["--in-situ"]);
     assert!(
         unwrapped(&out).contains("CTAs of the same launch exchange at least "),
@@ -354,7 +354,7 @@ fn out_of_bounds_accesses_are_reported() {
     let (code, _, err) =
         run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 10, "{err}");
-    // Each CTA makes the access; it is undefined which worker is first.
+    // Every CTA makes the access; which worker makes it first is unspecified.
     let expected = [
         "kernel twice, CTA (",
         ",0,0), thread (0,0,0): out-of-bounds access",
@@ -368,7 +368,7 @@ fn out_of_bounds_accesses_are_reported() {
     assert!(!err.contains("hint: "), "{err}");
 }
 
-/// A program that launches until it is killed.
+/// A program that launches kernels until it is killed.
 const ENDLESS: &str = r#"
 #include <cuda_runtime.h>
 __global__ void again(float *numbers) { numbers[blockIdx.x * blockDim.x + threadIdx.x] += 1; }

@@ -314,7 +314,7 @@ fn a_broken_handler_is_shown_with_its_line() {
     assert!(err.contains(names) && !err.contains("generated:"), "{err}");
 }
 
-/// A kernel that no pattern matches has no results, which causes a warning.
+/// A kernel that matches no pattern has no results; if no kernel matches, a warning says so.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn a_probe_without_matching_kernels_warns() {

@@ -1,4 +1,4 @@
-//! Runs that are interrupted and resumed, on the CPU backend, at chosen and random points.
+//! Runs on the CPU backend that are interrupted at chosen and random points, and resumed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn a_killed_and_resumed_run_has_the_results_of_an_uninterrupted_one() {
     let folder = folder.path();
     let benchmarks = [("a", "slow", ""), ("b", "slow", ""), ("c", "slow", "")];
     write_suite(folder, &benchmarks);
-    // Kills the run while it builds: there is either nothing to resume yet or an empty run.
+    // Kills the run while it is building: there is either nothing to resume yet or an empty run.
     let mut process = SuiteProcess::start(folder, &["--resume"]);
     process.wait_for("build-step", 2);
     process.signal("KILL");
@@ -30,7 +30,7 @@ fn a_killed_and_resumed_run_has_the_results_of_an_uninterrupted_one() {
     let uninterrupted = runs(folder).pop().unwrap();
     assert_eq!(summary(&uninterrupted)["complete"], true);
 
-    // The newest run is complete, so this is a new run. It is killed repeatedly, each time a little later.
+    // The newest run is complete, so this starts a new one. It is killed repeatedly, each time a little later.
     let count = runs(folder).len() + 1;
     for (reason, number, milliseconds, signal) in [
         ("run-started", 1, 0, "KILL"),
@@ -49,7 +49,7 @@ fn a_killed_and_resumed_run_has_the_results_of_an_uninterrupted_one() {
         let code = process.signal(signal);
         let expected = if signal == "KILL" { -1 } else { 130 };
         assert_eq!(code, expected, "{reason} {number}");
-        assert_eq!(runs(folder).len(), count, "each time the same run");
+        assert_eq!(runs(folder).len(), count, "the same run each time");
         let incomplete = summary(&runs(folder).pop().unwrap());
         assert_eq!(incomplete["complete"], false, "{reason} {number}");
     }
@@ -95,7 +95,7 @@ fn a_killed_and_resumed_run_has_the_results_of_an_uninterrupted_one() {
     assert!(err.contains("is already complete"), "{err}");
 }
 
-/// Tests commands that read a large capture completely.
+/// Tests commands that read all of a large capture.
 #[test]
 fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,7 +125,7 @@ fn number(name: &str, default: u64) -> u64 {
     })
 }
 
-/// Sends `signal` to a process, or with `group` to its process group. Returns false if it had already ended.
+/// Sends `signal` to a process, or to its process group if `group` is set. Returns false if it had already ended.
 fn send(signal: &str, process: u32, group: bool) -> bool {
     let target = if group {
         format!("-{process}")

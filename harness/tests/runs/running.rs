@@ -163,7 +163,7 @@ fn an_input_from_a_mirror_is_not_compared_with_the_generated_inputs_golden_resul
     );
     assert!(output.contains("different inputs"), "{output}");
     let (code, ..) = golden(&[mirror[0], mirror[1], "--require-golden"]);
-    assert_eq!(code, 1, "a result that was not compared fails");
+    assert_eq!(code, 1, "a run without a comparison fails");
     assert_eq!(
         golden(&[]).1["ok"],
         true,

@@ -37,7 +37,7 @@ int main() {
 }
 "#;
 
-/// Runs the benchmark with these options, and returns its record.
+/// Runs the benchmark with `options` and returns its record.
 fn traced(folder: &Path, options: &[&str]) -> Value {
     let (code, out, err) = run(superstep(folder)
         .args(["run", "suite/toy.cu", "--backend", "cpu"])
@@ -74,7 +74,7 @@ fn part(toy: &Value, what: &str) -> [u64; 3] {
     ["program", "scope", "recorded"].map(|key| part[key].as_u64().unwrap())
 }
 
-/// Returns the estimate of all thread loads: total, standard error and interval.
+/// Returns the estimate for all thread loads: the total, its standard error and its confidence interval.
 fn estimated_loads(toy: &Value) -> (f64, f64, [f64; 2]) {
     let estimates = toy["selection"]["estimates"].as_array().unwrap();
     let is_total = |line: &&Value| line["kernel"].is_null() && line["quantity"] == "loads";
@@ -121,7 +121,7 @@ fn a_part_of_a_program_is_recorded_and_totals_are_estimated() {
         (20 * 5 * 32, [1600, 100, 100])
     );
 
-    // CTAs with even and odd numbers differ, so the sample has an error; its interval contains the true value.
+    // Even and odd CTAs differ, so the estimate has an error; its confidence interval contains the true value.
     let ctas = traced(folder, &["--sample-ctas", "0.4", "--sample-seed", "5"]);
     let (total, error, [low, high]) = estimated_loads(&ctas);
     assert!(loads(&ctas) < all_loads * 7 / 10 && error > 0.0);
@@ -136,7 +136,7 @@ fn a_part_of_a_program_is_recorded_and_totals_are_estimated() {
         "the same seed gives the same sample"
     );
 
-    // Launches of a kernel are equal, so a sample of them has no error.
+    // All launches of a kernel are identical, so an estimate from a sample of them has no error.
     let launches = traced(folder, &["--sample-launches", "0.5"]);
     let [program, scope, recorded] = part(&launches, "launches");
     assert!(
@@ -156,7 +156,7 @@ fn a_part_of_a_program_is_recorded_and_totals_are_estimated() {
     assert!(out.contains("PARTIAL"), "{out}");
 }
 
-/// Returns the program's table with the volumes of each launch.
+/// Returns the program's table of volumes per launch.
 fn volumes(folder: &Path) -> String {
     let table = "out/toy/latest/tables/toy/communication-by-launch.csv";
     fs::read_to_string(folder.join(table)).unwrap()

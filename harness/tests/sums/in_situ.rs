@@ -1,4 +1,4 @@
-//! In-situ runs on the CPU backend add up accesses while the program runs; their tables equal the tables of a trace.
+//! In-situ runs on the CPU backend add up accesses while the program runs; their tables match those of a trace.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ impl Program {
         Program { folder, path }
     }
 
-    /// Returns a command that runs the program with this environment and three workers, and the folder of its capture.
+    /// Returns a command that runs the program with `environment` and three workers, and the folder of its capture.
     fn command(&self, name: &str, environment: &[(&str, &str)]) -> (Command, PathBuf) {
         let folder = self.folder.path().join(name);
         let mut command = Command::new(&self.path);
@@ -189,9 +189,9 @@ impl Program {
     }
 
     /// Returns the analyses of a trace and of an in-situ run.
-    fn analyses(&self, name: &str, more: &[(&str, &str)]) -> (Analysis, Analysis) {
-        let in_situ = [more, &[("SUPERSTEP_PROTOCOL", "in-situ")]].concat();
-        let trace = self.analysis(&format!("{name}-trace"), more);
+    fn analyses(&self, name: &str, environment: &[(&str, &str)]) -> (Analysis, Analysis) {
+        let in_situ = [environment, &[("SUPERSTEP_PROTOCOL", "in-situ")]].concat();
+        let trace = self.analysis(&format!("{name}-trace"), environment);
         let sums = self.analysis(&format!("{name}-sums"), &in_situ);
         assert!(trace.in_situ.is_none() && sums.in_situ.is_some());
         assert_eq!(counts(&sums), counts(&trace), "{name}");

@@ -1,5 +1,5 @@
 //! Flushes single-precision denormals, like nvcc's `-ftz=true`. x86's flush mode would affect doubles too, so the
-//! operands and result of each operation are flushed explicitly, as GPU instructions do.
+//! operands and result of each operation are flushed explicitly, as GPU instructions flush theirs.
 
 use crate::ir::Opcode::{self, *};
 use crate::ir::{Builder, Instruction, IntPredicate::EQ, Module, Type, Value, traits::*};

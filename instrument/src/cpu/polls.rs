@@ -10,8 +10,8 @@ pub const YIELD: &str = "__superstep_yield";
 /// Attribute of inline PTX that a loop uses to poll.
 pub const POLLS: &str = "superstep-polls";
 
-/// Yields to the other threads of the CTA before each volatile load in a loop, and before inline PTX with a load that
-/// decides whether a loop continues: the loop may be waiting for another thread. Excludes shared memory, where
+/// Inserts a yield to the CTA's other threads before each volatile load in a loop, and before inline PTX with a load
+/// that decides whether a loop continues: the loop may be waiting for another thread. Excludes shared memory, where
 /// `volatile` is usually part of a warp-level reduction.
 pub fn yield_before(module: &Module) {
     for instruction in module.instructions() {

@@ -133,8 +133,8 @@ impl<'m> FunctionProbe<'_, 'm> {
         }
     }
 
-    /// Logs a place's payload. `log` is the address of the current entry's payloads and the indices of those not yet
-    /// written.
+    /// Logs a place's payload. `log` holds the address of the current entry's payloads and the indices of those not
+    /// yet written.
     fn log(&self, place: &Place<'m>, site: u64, log: &mut (Value<'m>, Range<u64>)) {
         let builder = Builder::before(place.anchor);
         let (payload, _) = self.subject(&builder, place);

@@ -145,7 +145,7 @@ pub fn operand<'m>(value: &impl AnyValue<'m>, index: u32) -> Option<Value<'m>> {
     }
 }
 
-/// Returns the name of a kind of type that inkwell does not support: it would panic on a value of that type.
+/// Returns the name of a type kind that inkwell does not support (it would panic on values of such types).
 fn unsupported_kind(kind: LLVMTypeKind) -> Option<&'static str> {
     match kind {
         LLVMTokenTypeKind => Some("token"),
@@ -155,7 +155,7 @@ fn unsupported_kind(kind: LLVMTypeKind) -> Option<&'static str> {
     }
 }
 
-/// Returns the name of a type in `function` that inkwell does not support, or `None` if it supports all.
+/// Returns the name of a type in `function` that inkwell does not support, or `None` if it supports all of them.
 pub fn unsupported_type(function: Function) -> Option<&'static str> {
     let raw = function.as_value_ref();
     let instructions = function.get_basic_block_iter();
@@ -322,8 +322,8 @@ thread_local! {
     static LAST_ERROR: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Stores errors in `context` for [`link`], and prints warnings to standard error, like LLVM. By default, LLVM ends the
-/// process on an error.
+/// Stores errors in `context` for [`link`], and prints warnings to standard error, like LLVM. By default, LLVM exits
+/// on an error.
 pub fn keep_errors(context: &Context) {
     extern "C" fn handle(diagnostic: LLVMDiagnosticInfoRef, _: *mut c_void) {
         // SAFETY: the diagnostic is valid; its description is NUL-terminated, owned by the caller, and freed once.

@@ -99,7 +99,7 @@ fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<
         ("setp", "eq") => true,
         _ => return None,
     };
-    match (Number::of(test.operands.get(1)?)?, &test.operands[2..]) {
+    match (Number::parse(test.operands.get(1)?)?, &test.operands[2..]) {
         (Number::Operand(operand), [Operand::Integer(0)]) => Some((operand, zero)),
         _ => None,
     }
@@ -122,7 +122,7 @@ enum Number {
 }
 
 impl Number {
-    fn of(operand: &Operand) -> Option<Self> {
+    fn parse(operand: &Operand) -> Option<Self> {
         match operand {
             Operand::Integer(number) => Some(Number::Fixed(u32::try_from(*number).ok()?)),
             Operand::Register(Register::Argument(operand)) => Some(Number::Operand(*operand)),
@@ -180,7 +180,7 @@ fn matrix(
     };
     let stride = match instruction.operands.get(2) {
         None => None,
-        Some(stride) => Some(Number::of(stride)?),
+        Some(stride) => Some(Number::parse(stride)?),
     };
     Some(Some(Access {
         op,
@@ -226,7 +226,7 @@ fn copy(
     let op = if from_global { Op::Load } else { Op::Store };
     Some(Some(Access {
         op,
-        bytes: Number::of(size)?,
+        bytes: Number::parse(size)?,
         place: place(before, instruction, address)?,
         lines: None,
     }))

@@ -1,4 +1,4 @@
-//! Gives device IR the semantics that it has with nvcc and on a GPU, wherever Clang's semantics differ.
+//! Gives device IR the semantics of nvcc and of GPUs where Clang's semantics differ.
 
 pub mod approximate;
 pub mod assembly;

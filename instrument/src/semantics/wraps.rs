@@ -7,7 +7,7 @@ use crate::space::{Analysis, Fact, Space};
 /// local address. A wrapped unsigned 32-bit index becomes a 64-bit index near 2^32, which a GPU treats as negative.
 /// Sign-extending such an index, or the lower half of a constant index, gives the same address modulo 2^32.
 ///
-/// On a GPU, only generic addresses need this: LLVM computes addresses in the shared and local spaces with 32 bits.
+/// On a GPU, only generic addresses need this: LLVM computes addresses in the shared and local spaces in 32 bits.
 /// nvcc infers the space of generic addresses across functions.
 pub fn sign_extend(module: &Module, cpu: bool) {
     let analysis = Analysis::of(module);

@@ -1,4 +1,4 @@
-//! Tests that a site whose access was removed is detected.
+//! Tests that the check detects sites whose accesses were removed.
 
 use super::*;
 use std::collections::HashMap;

@@ -56,9 +56,9 @@ impl<'m> Analysis<'m> {
         origins
     }
 
-    /// Returns the parts of values from which a part of a value is derived; an origin has none.
+    /// Returns the value parts from which the given part of a value is derived; an origin has none.
     fn predecessors(&self, (value, part): (Value<'m>, u32)) -> Vec<(Value<'m>, u32)> {
-        let same = |values: Vec<Value<'m>>| values.into_iter().map(|v| (v, part)).collect();
+        let same_part = |values: Vec<Value<'m>>| values.into_iter().map(|v| (v, part)).collect();
         if let Some((function, index)) = value.as_parameter() {
             if function.is_kernel()
                 || function.is_by_value(index)
@@ -67,12 +67,12 @@ impl<'m> Analysis<'m> {
                 return Vec::new();
             }
             let calls = self.calls.get(&function).into_iter().flatten();
-            return same(calls.map(|call| call.operand(index)).collect());
+            return same_part(calls.map(|call| call.operand(index)).collect());
         }
         forwarded_parts(value, part).unwrap_or_else(|| {
             let callee = value.as_call().and_then(|call| call.defined_function());
             let body = callee.map(|f| f.instructions()).unwrap_or_default();
-            same(body.into_iter().filter_map(returned).collect())
+            same_part(body.into_iter().filter_map(returned).collect())
         })
     }
 

@@ -29,7 +29,7 @@ const TYPES: &[Data] = &[
     Data("<2 x double>", 16, 16, "double"),
 ];
 
-/// Returns the integer type with the same bits as an element type.
+/// Returns the integer type that is as wide as an element type.
 fn integer_of(element: &str) -> &str {
     match element {
         "half" => "i16",
@@ -40,7 +40,7 @@ fn integer_of(element: &str) -> &str {
 }
 
 impl Body<'_> {
-    /// Writes an address for accessing `bytes` bytes at a pointer, in its address space.
+    /// Writes the address for an access of `bytes` bytes through a pointer, in the pointer's address space.
     fn address(&mut self, pointer: &Pointer, bytes: u32, alignment: u32, choice: u16) -> String {
         let ty = super::body::pointer_type(pointer.number);
         // For any number, the masked offset keeps the access within the 64 bytes at the pointer.
@@ -255,7 +255,7 @@ impl Body<'_> {
     }
 
     /// Writes a `memcpy` or `memmove` from the upper half of one pointer's 64 bytes to the lower half of another
-    /// pointer's 64 bytes. The halves never overlap, because pointers are at multiples of 64 bytes in an object.
+    /// pointer's 64 bytes. The halves never overlap, because each pointer is at a multiple of 64 bytes in its object.
     pub fn copy(&mut self, choices: [u16; 4]) {
         let target = self.writable_pointer(choices[0]);
         let source = pick(&self.scope.pointers, choices[1]);

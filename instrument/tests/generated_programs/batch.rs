@@ -14,13 +14,13 @@ pub struct Totals {
     pub programs: usize,
     /// Number of compared accesses to global memory.
     pub accesses: u64,
-    /// Sites whose space the analysis proved.
+    /// Number of sites whose space the analysis proved.
     pub proven: usize,
-    /// Sites that are tested at run time.
+    /// Number of sites that are tested at run time.
     pub tested: usize,
-    /// Modules that `--strict` rejected, as expected.
+    /// Number of modules that `--strict` rejected, as expected.
     pub refused: usize,
-    /// Modules that `--strict` accepted, as expected.
+    /// Number of modules that `--strict` accepted, as expected.
     pub accepted: usize,
 }
 
@@ -59,10 +59,10 @@ pub enum Language {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub language: Language,
-    /// Half of the modules are instrumented late, the others early; an odd number swaps the halves.
+    /// Offset added to a module's number; the sum's parity decides whether the module is instrumented late or early.
     pub shift: usize,
-    /// Also runs the GPU backend, and checks that the instrumenter rejects a second pass and, with `--strict`,
-    /// modules with sites that are tested at run time.
+    /// Whether to also run the GPU backend, and to check that the instrumenter rejects a second pass and, with
+    /// `--strict`, modules with sites that are tested at run time.
     pub thorough: bool,
 }
 
@@ -191,7 +191,7 @@ fn instrument(
     Ok(table)
 }
 
-/// Checks that a second pass over both results is rejected, and that `--strict` rejects the module if and only if
+/// Checks that a second pass over either result is rejected, and that `--strict` rejects the module if and only if
 /// something in it is tested at run time.
 fn check_rejections(
     gpu: Instrumentation,

@@ -85,7 +85,7 @@ impl<'a> Body<'a> {
         self.block = name.to_owned();
     }
 
-    /// Calls the oracle for the access in the next line. In the traced program, an empty asm statement replaces this
+    /// Calls the oracle for the access on the next line. In the traced program, an empty asm statement replaces this
     /// call, which keeps LLVM from merging adjacent accesses before they are counted.
     pub fn access(&mut self, op: Op, ty: &str, address: &str, bytes: &str) {
         let lines = self.access_lines(op, ty, address, bytes);
@@ -155,7 +155,7 @@ impl<'a> Body<'a> {
         generic
     }
 
-    /// Returns memory for pointers that satisfies `condition`, if there is any.
+    /// Returns slots that satisfy `condition`, if there are any.
     pub fn slots_where(&self, choice: u16, condition: impl Fn(&Slots) -> bool) -> Option<Slots> {
         let list: Vec<&Slots> = self.scope.slots.iter().filter(|s| condition(s)).collect();
         (!list.is_empty()).then(|| pick(&list, choice).clone())

@@ -161,7 +161,7 @@ static void run_program(FILE *result, uint8_t *const *initial) {
     alarm(20);
     void **args = (void *[]){&a, &b, &c, &t, &s, &x};
     const struct CpuKernel *kernel = &current->kernels[k];
-    /* Every other program runs as a loop over its threads; here, there is only one thread. */
+    /* Programs with odd numbers run as a loop over their threads; here, there is only one thread. */
     static uint64_t *log_starts[32], frame[1 << 16];
     __superstep_thread.log_starts = log_starts;
     for (int i = 0; i < 3; i++) __superstep_thread.ntid[i] = 1;

@@ -128,7 +128,7 @@ fn run_batch(
             .err()
             .filter(|failure| failure.stage == stage)
     };
-    let mut message = format!("a batch fails as a whole: {}", failure.message);
+    let mut message = format!("the batch fails only as a whole: {}", failure.message);
     'search: for (index, module) in modules.iter_mut().enumerate() {
         if failure.module.is_some_and(|blamed| blamed != index) {
             continue;
@@ -163,7 +163,7 @@ fn run_batch(
             let programs = current(std::slice::from_ref(module)).remove(0);
             if let Some(found) = run_alone(programs, shift) {
                 message = format!(
-                    "a module fails, but none of its programs fails alone: {}",
+                    "a module fails, but none of its programs fails on its own: {}",
                     found.message
                 );
             }

@@ -81,7 +81,7 @@ impl Body<'_> {
         self.scope.pointers.push(Pointer { text, ..pointer });
     }
 
-    /// Returns the address of one of the pointers in memory.
+    /// Returns the address of one of the pointers in `slots`.
     fn slot(&mut self, slots: &Slots, choice: u16) -> String {
         match slots.layout {
             Layout::Table if choice.is_multiple_of(2) => {

@@ -16,9 +16,9 @@ pub struct Objects {
     pub mode: Mode,
     /// Whether functions are also called through pointers.
     pub indirect: bool,
-    /// Functions with the common signature.
+    /// Number of functions with the common signature.
     pub functions: usize,
-    /// Functions that accept a structure by value.
+    /// Number of functions that accept a structure by value.
     pub by_value: usize,
     memory: [u16; 8],
 }

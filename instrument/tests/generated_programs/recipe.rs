@@ -9,7 +9,7 @@ use proptest::prelude::*;
 pub struct Step {
     /// Statement to write, 0 to 99.
     pub kind: u8,
-    /// Choices of the statement.
+    /// Choices for the statement.
     pub choices: [u16; 4],
 }
 

@@ -59,7 +59,7 @@ extern "C" __device__ void superstep_flush(void *context, unsigned site, const v
 }
 
 #if defined SUPERSTEP_FIELDS_IN_MEMORY && !defined SUPERSTEP_CPU
-// Merges the values shared by the lanes in a mask into memory. All words are read before any is changed, so that a warp
+// Merges into memory the values that the lanes in a mask share. Reads all words before it changes any, so that a warp
 // waits for memory only once.
 __device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {
   const superstep::Place place = superstep::place(context, site);

@@ -15,7 +15,7 @@ typedef struct superstep_launch {
   unsigned stream, launch;             // stream number, and launch number in that stream
   const char *kernel;                  // mangled name
   unsigned grid[3], block[3];          // CTAs, and threads per CTA
-  unsigned long long elapsed_ns;       // time of the kernel with the probe
+  unsigned long long elapsed_ns;       // kernel time, with the probe
   unsigned sites, fields;              // places that the kernel can reach, and fields per place
   unsigned long long rows;             // CTAs if the probe is `per: cta`, else 1
   const unsigned long long *values;    // values[(row * sites + site) * fields + field]; null before the launch

@@ -11,10 +11,10 @@ use superstep_analysis::metrics::density::DensityRow;
 use superstep_analysis::metrics::transfer_size::TransferSizeRow;
 use superstep_analysis::metrics::{Metrics, share};
 
-/// Returns whether a statement holds, and the numbers that decide it.
+/// A rule, which returns whether a statement holds, and the numbers that decide it.
 pub(super) type Judge = fn(&Six<'_>) -> (bool, String);
 
-/// The figure about strides, which in-situ runs do not measure.
+/// Figure about strides, which in-situ runs do not measure.
 pub(super) const STRIDES_FIGURE: &str = "6.5";
 
 /// The programs in the order of [`super::PROGRAMS`].
@@ -28,9 +28,9 @@ fn shares(six: &Six<'_>) -> [f64; 6] {
     six.map(|program| program.share)
 }
 
-fn each(six: &Six<'_>, show: impl Fn(&Program<'_>) -> String) -> String {
-    let each = six.map(|p| format!("{} {}", p.name, show(p)));
-    each.join(", ")
+fn per_program(six: &Six<'_>, show: impl Fn(&Program<'_>) -> String) -> String {
+    let texts = six.map(|p| format!("{} {}", p.name, show(p)));
+    texts.join(", ")
 }
 
 pub(super) const JUDGES: [Judge; 15] = [
@@ -40,14 +40,14 @@ pub(super) const JUDGES: [Judge; 15] = [
 // Figures 6.1 and 6.2: volumes and sizes.
 
 fn c1(six: &Six<'_>) -> (bool, String) {
-    let shares = each(six, |p| percent(p.share));
+    let shares = per_program(six, |p| percent(p.share));
     let numbers = format!("share: {shares}; required: at least 30 % each");
     (six.iter().all(|p| p.share >= 0.3), numbers)
 }
 
 fn c2(six: &Six<'_>) -> (bool, String) {
     let ratio = |p: &Program<'_>| p.loaded_bytes as f64 / p.stored_bytes.max(1) as f64;
-    let ratios = each(six, |p| format!("{:.1}", ratio(p)));
+    let ratios = per_program(six, |p| format!("{:.1}", ratio(p)));
     let numbers = format!("bytes loaded over bytes stored: {ratios}; required: at least 10 each");
     (six.iter().all(|p| ratio(p) >= 10.0), numbers)
 }
@@ -65,8 +65,7 @@ fn c4(six: &Six<'_>) -> (bool, String) {
     let regular = hs2d.min(hs3d).min(hist).min(nbody);
     let holds = path.max(bfs) < regular;
     let [path, bfs, regular] = [path, bfs, regular].map(percent);
-    let numbers =
-        format!("share: bfs {bfs}, path {path}; the smallest of the other four {regular}");
+    let numbers = format!("share: bfs {bfs}, path {path}; smallest of the other four: {regular}");
     (holds, numbers)
 }
 
@@ -110,13 +109,13 @@ fn c6(six: &Six<'_>) -> (bool, String) {
     let slopes = slopes(path);
     let shape = match slopes {
         Some([below, above]) => format!(
-            "path has {below} about equally frequent sizes below its most frequent one and {above} above"
+            "path has {below} sizes below and {above} sizes above its most frequent one, about equally frequent on each side"
         ),
         None => {
             "path lacks equally frequent sizes on both sides of its most frequent one".to_owned()
         }
     };
-    let shares = each(six, |p| percent(frequent_sizes(&p.metrics, 0..3)));
+    let shares = per_program(six, |p| percent(frequent_sizes(&p.metrics, 0..3)));
     let few = frequent_sizes(path, 0..3) < 0.9;
     let numbers = format!(
         "transfers of the three most frequent sizes: {shares}; required: at least 90 %, except in path; {shape}"
@@ -124,8 +123,8 @@ fn c6(six: &Six<'_>) -> (bool, String) {
     (others && few && slopes.is_some(), numbers)
 }
 
-/// Returns the share of used CTAs that are at the edge of the grid. Each transfer has two ends, so at most about twice
-/// this share of the transfers involves the edge.
+/// Returns the share of used CTAs that are at the edge of the grid. Each transfer has two ends, so the share of
+/// transfers that involve the edge is at most about twice this share.
 fn border(metrics: &Metrics) -> f64 {
     let inner = |row: &BisectionRow| match row.coordinates {
         // A dimension with one coordinate has no edge.
@@ -146,11 +145,11 @@ fn c7(six: &Six<'_>) -> (bool, String) {
         let [second, border] = [second(metrics), border(metrics)].map(percent);
         let sizes = sizes(metrics);
         format!(
-            "{sizes} sizes, the second most frequent with {second} of the transfers, {border} of the CTAs at the grid's edge"
+            "{sizes} sizes, {second} of the transfers have the second most frequent size, {border} of the CTAs are at the grid's edge"
         )
     };
     let numbers = format!(
-        "number of sizes: hist {}, nbody {}, required: 1; hs2d: {}; hs3d: {}; required: the second's share at most twice the edge's",
+        "number of sizes: hist {}, nbody {}, required: 1; hs2d: {}; hs3d: {}; required: the first share is at most twice the second",
         sizes(hist),
         sizes(nbody),
         step(hs2d),
@@ -183,9 +182,9 @@ fn c8(six: &Six<'_>) -> (bool, String) {
     let mut all = six.iter();
     let holds = all.all(|p| (bins_in_use(&p.metrics) <= 2) == (p.name != "bfs"));
     let steady = fullest_bin(path);
-    let bins = each(six, |p| bins_in_use(&p.metrics).to_string());
+    let bins = per_program(six, |p| bins_in_use(&p.metrics).to_string());
     let numbers = format!(
-        "bins with at least 5 % of the entries: {bins}; required: at most 2, except in bfs; fullest bin of path {}, required: 90 %",
+        "bins with at least 5 % of the entries: {bins}; required: at most 2, except in bfs; fullest bin of path: {}; required: at least 90 %",
         percent(steady)
     );
     (holds && steady >= 0.9, numbers)
@@ -205,7 +204,7 @@ fn c9(six: &Six<'_>) -> (bool, String) {
     let (sources, receivers): (u64, u64) = (entries("out").sum(), entries("in").sum());
     let sizes = hist.transfer_sizes.iter();
     let transfers: u64 = sizes.map(|row| row.transfers).sum();
-    let shares = each(six, |p| percent(single_partner(&p.metrics)));
+    let shares = per_program(six, |p| percent(single_partner(&p.metrics)));
     let numbers = format!(
         "entries with one partner: {shares}; required: below 5 % in hs2d, hs3d and hist, most in nbody; hist: {transfers} transfers between {sources} and {receivers} CTAs"
     );
@@ -225,7 +224,7 @@ fn c10(six: &Six<'_>) -> (bool, String) {
     let low = cut(path, 0).0 < 0.05;
     let high = [bfs, hist, nbody].map(|metrics| cut(metrics, 0).0);
     let holds = no_z && y > 1.5 * x && low && high.iter().all(|&share| share > 0.3);
-    let shares = each(six, |p| percent(cut(&p.metrics, 0).0));
+    let shares = per_program(six, |p| percent(cut(&p.metrics, 0).0));
     let z = if no_z { "nowhere" } else { "somewhere" };
     let [x, y, x_published, y_published] = [x, y, x_published, y_published].map(percent);
     let numbers = format!(
@@ -290,7 +289,7 @@ fn c12(six: &Six<'_>) -> (bool, String) {
         && same >= 10.0 * other;
     let pairs = if all_to_all { "yes" } else { "no" };
     let numbers = format!(
-        "most receivers of a CTA among the first 200: hs2d {max_hs2d}, hs3d {max_hs3d}, path {max_path}; hist and nbody all pairs: {pairs}; reads of a pair in path {low} to {high}; in bfs {same:.1} between equal CTA numbers, {other:.1} otherwise"
+        "maximum number of receivers per CTA among the first 200 CTAs: hs2d {max_hs2d}, hs3d {max_hs3d}, path {max_path}; all pairs communicate in hist and nbody: {pairs}; reads per pair: path {low} to {high}, bfs {same:.1} if the CTA numbers are equal and {other:.1} otherwise"
     );
     (holds, numbers)
 }
@@ -344,8 +343,8 @@ fn c14(six: &Six<'_>) -> (bool, String) {
     };
     let mut all = six.iter();
     let holds = all.all(|p| (far(&p.metrics) > 0.0) == (p.name == "bfs"));
-    let shares = each(six, |p| percent(far(&p.metrics)));
-    (holds, format!("bytes over a distance above zero: {shares}"))
+    let shares = per_program(six, |p| percent(far(&p.metrics)));
+    (holds, format!("bytes at a distance of 1 or more: {shares}"))
 }
 
 fn c15(six: &Six<'_>) -> (bool, String) {
@@ -366,9 +365,9 @@ fn c15(six: &Six<'_>) -> (bool, String) {
     let [nbody, hs2d, hs3d] = [nbody, hs2d, hs3d].map(means);
     let [path, bfs] = [path, bfs].map(halves);
     let hist = hist.connectivity.len();
-    let same = |[min, max]: [f64; 2]| max - min < 1e-9;
+    let is_constant = |[min, max]: [f64; 2]| max - min < 1e-9;
     let grows = |[first, second]: [f64; 2]| second > first;
-    let stencils = same(hs2d) && same(hs3d);
+    let stencils = is_constant(hs2d) && is_constant(hs3d);
     let holds = nbody[1] >= 4.0 * nbody[0] && hist == 1 && grows(path) && grows(bfs) && stencils;
     let [min, max] = nbody;
     let [hs2d, hs3d] = [hs2d, hs3d].map(|[min, max]| format!("{min:.2} to {max:.2}"));

@@ -37,7 +37,7 @@ pub(super) enum Shape {
     Text(String, Point, TextStyle),
 }
 
-/// Style of a piece of text. The `anchor` is the point of the text that is placed at its position.
+/// Style of a piece of text. The `anchor` is the point of the text that is placed at the given position.
 #[derive(Clone, Copy)]
 pub(super) struct TextStyle {
     /// Font size in drawing units.
@@ -45,7 +45,7 @@ pub(super) struct TextStyle {
     pub(super) colour: RGBColor,
     pub(super) anchor: (HPos, VPos),
     pub(super) is_bold: bool,
-    /// Reads from bottom to top.
+    /// Whether the text reads from bottom to top.
     pub(super) is_upright: bool,
 }
 
@@ -106,7 +106,7 @@ fn fonts() {
     });
 }
 
-/// Draws shapes on white as a PNG file, with [`PNG_SCALE`] pixels per unit.
+/// Draws shapes on a white background as a PNG file, with [`PNG_SCALE`] pixels per unit.
 pub(super) fn png(
     shapes: &[Shape],
     (width, height): (u32, u32),

@@ -121,7 +121,7 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
     Multiples::new(
         "transfer-size",
         "Transfer sizes (Rieber 2017, figure 6.2)",
-        "The curve rises at each size that occurs. Its height is the share of transfers between two CTAs \
+        "The curve rises at each size that occurs. Its height is the share of CTA-to-CTA transfers \
          of at most that size.",
         &[],
         plots(applications, plot),
@@ -142,7 +142,7 @@ fn degrees(applications: &[Application<'_>]) -> Multiples {
     Multiples::new(
         "degree",
         "Communication partners of a CTA (Rieber 2017, figure 6.3)",
-        "How many CTAs a CTA sends to (out-degree) and receives from (in-degree). \
+        "Number of CTAs that a CTA sends to (out-degree) and receives from (in-degree). \
          Each bin extends up to the next number.",
         &[
             ("out-degree", palette::BLUE),
@@ -179,8 +179,8 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
     Multiples::new(
         "bisection",
         "Volume across a cut through the grid (Rieber 2017, figure 6.4)",
-        "Share of the transferred bytes that cross the middle of the grid in each dimension, with the bytes above each bar. \
-         The lighter bars count bytes as the thesis does: from the low side to any higher coordinate, and from the high side to the low one.",
+        "Share of the transferred bytes that cross the middle of the grid in each dimension, with the number of \
+         bytes above each bar. The lighter bars count bytes as the thesis does: from the low side to any higher coordinate, and from the high side to the low one.",
         &[
             ("across the middle", palette::GREEN),
             (

@@ -13,7 +13,7 @@ table! {
         application: String = "name in the manifest";
         loaded_bytes: u64 ["bytes"] = "bytes of all loads and atomics";
         stored_bytes: u64 ["bytes"] = "bytes of all stores and atomics";
-        communicated_stored_bytes: u64 ["bytes"] = "stored, and later read by another CTA or kernel";
+        communicated_stored_bytes: u64 ["bytes"] = "bytes stored and later read by another CTA or kernel";
         communication_share: f64 = "communicated_stored_bytes / stored_bytes";
     }
 }

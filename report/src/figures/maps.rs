@@ -37,7 +37,7 @@ pub(super) fn map(applications: &[Application<'_>], map: &'static str) -> Multip
     Multiples::new(
         name,
         format!("Reads between CTAs: {scope} (Rieber 2017, figure 6.6)"),
-        "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
+        "Reads by each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
          The shade shows the number of reads. The scales show the CTA numbers that occur.",
         &[],
         plots(applications, |metrics| plot(&cells(metrics, map))),

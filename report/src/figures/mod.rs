@@ -61,7 +61,7 @@ pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
     })
 }
 
-/// Draws the figure as an SVG document on white, with a title and a description. Element ids start with `id`.
+/// Draws the figure as an SVG document with a white background, a title and a description. Element ids start with `id`.
 pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     let (width, height) = figure.size();
     let (title, description) = (format!("{id}-title"), format!("{id}-description"));
@@ -92,7 +92,7 @@ pub fn write(figure: &Multiples, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Draws the figure as a PNG file on white.
+/// Draws the figure as a PNG file on a white background.
 pub fn png(figure: &Multiples) -> Result<Vec<u8>> {
     canvas::png(&figure.draw(), figure.size(), figure.name)
 }

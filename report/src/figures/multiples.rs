@@ -236,7 +236,7 @@ impl Multiples {
         format!("{name}: {}{series}", scale.text(value))
     }
 
-    /// Draws a plot with its margins. `corner` is its top left corner.
+    /// Draws a plot with its margins. `corner` is its top-left corner.
     pub(super) fn plot(&self, plot: &Plot, corner: Point, room: f64) -> Vec<Shape> {
         let (width, height) = self.inside(plot, room);
         let (left, top) = (corner.0 + self.left(), corner.1 + TOP);
@@ -291,8 +291,8 @@ impl Multiples {
         shapes.push(Shape::Text(plot.x.label.clone(), below, AXIS));
         let mut upright = CENTRE;
         upright.is_upright = true;
-        let beside = (corner.0 + 7.0, centre.1);
-        shapes.push(Shape::Text(plot.y.label.clone(), beside, upright));
+        let label_at = (corner.0 + 7.0, centre.1);
+        shapes.push(Shape::Text(plot.y.label.clone(), label_at, upright));
         for (index, (text, colour)) in (0..).map(f64::from).zip(plot.shades.iter().rev()) {
             let (x, y) = (right + 14.0, top + 20.0 * index);
             let corners = [(x, y), (x + 14.0, y + 14.0)];

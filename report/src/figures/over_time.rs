@@ -16,7 +16,7 @@ fn thousandths(value: f64) -> String {
 /// Minimum number of launches that are drawn as lines instead of bars.
 const MIN_LINE_LAUNCHES: usize = 60;
 
-/// Maximum number of points, about a plot's resolution.
+/// Maximum number of points, which is roughly the resolution of a plot.
 const MAX_MARKS: usize = 200;
 
 pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
@@ -47,7 +47,7 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
         "Bytes communicated in each superstep (Rieber 2017, figure 6.7)",
         "Bytes that a superstep receives from earlier ones, and bytes it stores that later ones read.",
         &[
-            ("loads, each byte once per pair of CTAs", palette::BLUE),
+            ("loads, once per byte and pair of CTAs", palette::BLUE),
             ("stores that are read later", palette::ORANGE),
         ],
         plots(applications, plot),
@@ -219,7 +219,7 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
     Multiples::new(
         "timeline",
         "When the launches ran",
-        "One bar per launch, in the row of its kernel and, if there is more than one, its stream. \
+        "One bar per launch, in the row of its kernel, or of its kernel and stream if there are several streams. \
          Times are from the traced run.",
         &[],
         plots(applications, plot),

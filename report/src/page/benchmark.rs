@@ -47,12 +47,12 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
     }
     if benchmark.in_situ {
         let note = "in situ: accesses were added up while kernels ran, without a trace. Strides (figure 6.5), arrays, source lines, footprints, access widths \
-             and a digest need a trace";
+             and digests need a trace";
         facts.push(("Recorded", note.to_owned()));
     }
     let blocks = benchmark.cta_blocks;
     if !blocks.is_single_cta() {
-        let note = "in figures 6.2 to 6.4, 6.6 and 6.9, patterns and the model of multiple GPUs, CTA means one of \
+        let note = "in figures 6.2 to 6.4, 6.6 and 6.9, in the patterns and in the multi-GPU model, CTA means one of \
              these blocks, numbered consecutively; bytes are counted as each CTA received them";
         facts.push(("Transfers", format!("between {blocks}: {note}")));
     }
@@ -72,7 +72,7 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
         facts.extend(words.map(|words| ("Within launches", words)));
     }
     if let Some(digest) = &benchmark.digest {
-        let same = match benchmark.same() {
+        let reproducibility = match benchmark.same() {
             Reproducibility::Digests => "the same in every run",
             Reproducibility::Counts => {
                 "not deterministic: it varies from run to run, but the counts do not"
@@ -84,7 +84,7 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
         };
         // The first digits are enough to compare digests by eye.
         let start: String = digest.chars().take(8).collect();
-        facts.push(("Digest", format!("{start} ({same})")));
+        facts.push(("Digest", format!("{start} ({reproducibility})")));
     }
     if let Some(size) = benchmark.capture_bytes {
         facts.push(("Capture", bytes(size as f64)));
@@ -96,16 +96,16 @@ fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
     if let Some(reason) = &selection.no_estimates {
         return vec![("Estimated total", format!("none: {reason}"))];
     }
-    let lines = selection.estimates.iter();
-    let lines = lines.filter(|line| line.kernel.is_none());
+    let lines = (selection.estimates.iter()).filter(|line| line.kernel.is_none());
     let count = |value: f64| grouped(value.round() as u64);
     let words = lines.map(|line| {
         let total = line.estimate.total.map(count);
-        let text = match (total, line.estimate.interval) {
+        let interval = line.estimate.interval.map(|ends| ends.map(count));
+        let text = match (total, interval) {
             (None, _) => "unknown, because the sample misses one part entirely".to_owned(),
             (Some(total), None) => format!("{total}, error unknown"),
             (Some(total), Some([low, high])) => {
-                format!("{total} (95 % interval {} to {})", count(low), count(high))
+                format!("{total} (95 % confidence interval {low} to {high})")
             }
         };
         let quantity = line.quantity.replace('_', " ");

@@ -96,7 +96,7 @@ pub(super) fn thesis() -> Markup {
     html::link("references", RIEBER.0)
 }
 
-/// Renders the tables of one benchmark, and its figures unless `is_single`, when the page already has them.
+/// Renders the tables of one benchmark, and its figures unless `is_single`, in which case the page already has them.
 pub(super) fn from_benchmark(
     name: &str,
     metrics: &Metrics,
@@ -147,6 +147,6 @@ pub(super) fn claims_content(run: &RunSummary, claims: Vec<Claim>) -> Markup {
             ("Published numbers", Cell::Text(claim.published)),
         ]
     });
-    let caption = "What the thesis states, and what was measured";
+    let caption = "Statements of the thesis, compared with measured and published numbers";
     html! { (introduction) (table(caption, rows)) }
 }

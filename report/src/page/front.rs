@@ -127,7 +127,7 @@ pub(super) fn content(
         @match single(run) {
             Some(benchmark) => (single_findings(benchmark, metrics_of(measured, &benchmark.name))),
             None => div.findings {
-                (table("Programs; shares are of stored bytes (communicated) and loaded bytes (within launches)",
+                (table("Programs; shares refer to stored bytes (communicated) or loaded bytes (within launches)",
                     run.benchmarks.iter().map(|it| row(it, metrics_of(measured, &it.name)))))
             },
         }

@@ -1,4 +1,4 @@
-//! The tables of one benchmark: arrays and lines that communicate, communication patterns, the model of multiple GPUs,
+//! The tables of one benchmark: arrays and lines that communicate, communication patterns, the multi-GPU model,
 //! and footprints of launches.
 
 use crate::figures::numbers::{bytes, duration, percent};
@@ -132,7 +132,7 @@ fn within_launch(name: &str, metrics: &Metrics) -> Markup {
 /// Renders the bounds of inexact quantities of an in-situ run.
 fn bounds(name: &str, metrics: &Metrics) -> Markup {
     let caption = format!(
-        "Quantities of launches of {name} that are not exact. All other numbers are exact. Figures and other tables show the \
+        "Inexact quantities of the launches of {name}. All other numbers are exact. Figures and other tables show the \
          counted value, which is between the bounds."
     );
     let table = [name, "bounds", &caption];

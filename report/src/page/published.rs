@@ -160,7 +160,7 @@ pub(super) fn content(rows: &[Beside]) -> Markup {
     html! {
         p {
             "Agreement of this run with the values that the thesis published (" (thesis()) "). \
-             Values of figures 6.7 and 6.9 were read off plots and count as  " em { "close" } " within 1 %. \
+             Values of figures 6.7 and 6.9 were read off plots and count as " em { "close" } " if they are within 1 %. \
              All values: " code { "tables/published.csv" } "."
         }
         (table("Values of the thesis, by figure and program", rows))

@@ -10,9 +10,9 @@ use superstep_analysis::metrics::Metrics;
 
 /// Maximum number of lines shown for a program; those with the most bytes are chosen.
 const MAX_LINES: usize = 24;
-/// Number of lines shown before and after each of them.
+/// Number of lines shown before and after each chosen line.
 const CONTEXT: usize = 3;
-/// Maximum number of characters of a shown line.
+/// Maximum number of characters shown per line.
 const MAX_CHARS: usize = 160;
 
 /// Returns the path of the copy of a program's source file in the folder of a run. `file` is the name in the tables.
@@ -26,11 +26,11 @@ pub fn source_file(folder: &Path, benchmark: &str, file: &str) -> PathBuf {
 
 #[derive(Clone, Copy, Default)]
 struct Heat {
-    /// Loaded here, and stored by another CTA or kernel in an earlier launch.
+    /// Bytes loaded here after another CTA or kernel stored them in an earlier launch.
     received: u64,
-    /// Stored here, and loaded by another CTA or kernel in a later launch; each load counts.
+    /// Bytes stored here and loaded by another CTA or kernel in a later launch; each load counts.
     sent: u64,
-    /// Loaded here, and stored by another CTA in the same launch.
+    /// Bytes loaded here that another CTA stored in the same launch.
     within: u64,
     /// All bytes loaded here; each access counts, and atomics count as loads and as stores.
     loaded: u64,

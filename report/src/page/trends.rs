@@ -93,7 +93,7 @@ impl Quantity {
         for (number, run) in (0..).zip(runs) {
             lines[0].1.extend(self.mean(run).map(|mean| (number, mean)));
             for (program, value) in self.values(run) {
-                // Skip the first line, since a program might have the same name.
+                // Skip the first line, since a program might be called `all programs`.
                 match lines[1..].iter_mut().find(|(name, _)| *name == program) {
                     Some((_, line)) => line.push((number, value)),
                     None => lines.push((program, vec![(number, value)])),

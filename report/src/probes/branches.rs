@@ -23,7 +23,7 @@ table_from! {
             branches.above_zero(DIVERGENT);
         static_percent: f64 ["%"] = "static_divergent as a share of static_branches" => shares(branches)[0];
         dynamic_branches: u64 ["warp executions"] = "executions by warps" => branches.sum(EXECUTIONS);
-        dynamic_divergent: u64 ["warp executions"] = "of those, executions at which the warp split" =>
+        dynamic_divergent: u64 ["warp executions"] = "of those, executions in which the warp split" =>
             branches.sum(DIVERGENT);
         dynamic_percent: f64 ["%"] = "dynamic_divergent as a share of dynamic_branches" => shares(branches)[1];
     }
@@ -39,10 +39,10 @@ table_from! {
         block: u64 = "basic block that the branch ends" => branch.site.block.into();
         executions: u64 ["warp executions"] = "executions by warps" => branch.fields[EXECUTIONS];
         active_threads: u64 ["threads"] = "threads in these executions" => branch.fields[ACTIVE];
-        taken_threads: u64 ["threads"] = "of those, threads that went to the first target" =>
+        taken_threads: u64 ["threads"] = "of those, threads that took the branch to the first target" =>
             branch.fields[TAKEN];
         not_taken_threads: u64 ["threads"] = "the other threads" => branch.fields[ACTIVE] - branch.fields[TAKEN];
-        divergent: u64 ["warp executions"] = "executions at which the warp split" => branch.fields[DIVERGENT];
+        divergent: u64 ["warp executions"] = "executions in which the warp split" => branch.fields[DIVERGENT];
     }
 }
 
@@ -63,8 +63,8 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let table = branch_rows(programs.iter().flat_map(|program| &program.sites));
     let figure = Multiples::new(
         "branch-divergence",
-        "Warp executions of each conditional branch, and how many diverged",
-        "Each bar is one branch, most executed first (SASSI, figure 5).",
+        "Convergent and divergent warp executions of each conditional branch",
+        "Each bar is one branch, starting with the most frequently executed one (SASSI, figure 5).",
         &[
             ("convergent", palette::SKY_BLUE),
             ("divergent", palette::VERMILLION),

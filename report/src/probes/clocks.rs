@@ -123,7 +123,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let figure = Multiples::new(
         "sm-load",
         "Active time of each SM, relative to the longest",
-        "From the start of the first CTA on an SM to the end of the last one, over all launches (GPU Ocelot, figure 6).",
+        "Time from the start of each SM's first CTA to the end of its last, over all launches (GPU Ocelot, figure 6).",
         &[],
         loads.iter().map(Load::plot).collect(),
         table.clone(),

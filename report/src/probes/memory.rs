@@ -13,7 +13,7 @@ table_from! {
         program: String = "the program" => divergence.program.to_owned();
         accesses: u64 ["access groups"] = "accesses to global memory by warps" => divergence.sum(|it| it.accesses);
         threads: u64 ["accesses"] = "accesses by threads" => divergence.sum(Cell::thread_accesses);
-        lines: u64 ["lines of 32 bytes"] = "lines touched, each once per access group" => divergence.lines();
+        lines: u64 ["lines of 32 bytes"] = "lines touched, each counted once per access group" => divergence.lines();
         mean_lines: f64 ["lines of 32 bytes"] = "lines per access group" => divergence.mean_lines();
         fully_diverged_percent: f64 ["%"] = "thread accesses of warps that touch 32 lines" =>
             percent(divergence.threads_with(LANES), divergence.sum(Cell::thread_accesses));
@@ -120,7 +120,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         ),
         Multiples::new(
             "divergence-matrix",
-            "Access groups by active threads and lines of 32 bytes",
+            "Access groups by active threads and 32-byte lines",
             "Darker cells have more access groups, on a logarithmic scale (SASSI, figure 8).",
             &[],
             all.iter().map(map_plot).collect(),

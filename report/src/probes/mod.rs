@@ -39,7 +39,7 @@ impl<'a> Program<'a> {
 }
 
 table! {
-    /// A number of one program, and the same number from the paper.
+    /// A value for one program, and the corresponding value from the paper.
     pub struct PublishedRow = "published" {
         program: String = "the program";
         quantity: &'static str = "column of the first table, or of `overheads`";
@@ -57,7 +57,7 @@ pub struct Study {
     pub figures: Vec<Multiples>,
     /// Results compared with SASSI's.
     published: Vec<PublishedRow>,
-    /// True for a probe that reproduces a study of SASSI or GPU Ocelot.
+    /// Whether the probe reproduces a study of SASSI or GPU Ocelot.
     reproduces_paper: bool,
 }
 

@@ -13,9 +13,9 @@ table! {
         outcome: &'static str = "outcome of the injections";
         effect: &'static str = "masked, DUE or SDC";
         count: u64 ["injections"] = "injections with this outcome";
-        share: f64 = "of all injections into the program";
-        low: f64 = "lower end of the share's 95 % interval (Wilson)";
-        high: f64 = "upper end of the interval";
+        share: f64 = "share of all injections into the program";
+        low: f64 = "lower bound of the share's 95 % confidence interval (Wilson)";
+        high: f64 = "upper bound of the interval";
     }
 }
 
@@ -51,7 +51,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     }
     let names = programs.iter().rev().map(|bar| bar[0].program.clone());
     let plot = Plot {
-        x: Scale::shares("of the injections"),
+        x: Scale::shares("share of injections"),
         y: Scale::bands(names, ""),
         marks,
         ..Plot::default()
@@ -59,7 +59,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     let figure = Multiples::new(
         "injection",
         "Outcomes by program",
-        "How the injections into each program ended (SASSI, figure 10).",
+        "Outcomes of the injections into each program (SASSI, figure 10).",
         &legend,
         vec![plot],
         Table::of(shares),

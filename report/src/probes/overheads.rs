@@ -53,7 +53,7 @@ impl ProbedBenchmark {
     }
 }
 
-/// Adds the cost of `probe` in programs of `suite` to its study, next to SASSI's cost where the paper reports it.
+/// Adds the cost of `probe` in programs of `suite` to the probe's study, next to SASSI's cost if the paper reports it.
 pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[&ProbedBenchmark]) {
     let sassi = sassi_costs(suite, probe);
     let baseline = vec![(1.0, 0.0), (1.0, costs.len() as f64)];
@@ -81,7 +81,7 @@ pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[&Prob
     if costs.iter().any(|cost| sassi.contains_key(&cost.name)) {
         legend.push(("SASSI's kernels (table 3)", palette::VERMILLION));
     }
-    let label = "time with the probe over time without";
+    let label = "time with the probe divided by time without it";
     let times = |ratio: f64| format!("{}x", (1e2 * ratio).round() / 1e2);
     let plot = Plot {
         x: Scale::powers(0.5, max, label, times),

@@ -1,4 +1,4 @@
-//! Published and measured values side by side, as a complete table and as lines for readers.
+//! Published and measured values side by side, as a complete table and as lines for human readers.
 
 use super::measured::Reproduction;
 use super::{Data, Quantity, Series, Unit, data};
@@ -11,13 +11,13 @@ table! {
     pub(crate) struct Beside = "published" {
         figure: String = "figure of the thesis";
         application: String = "name in the manifest";
-        quantity: Quantity = "what was published";
+        quantity: Quantity = "published quantity";
         at: u64 =
             "start of the bin (degrees, strides), superstep, or launches in between; else 0";
         published: f64 = "bytes; percent for degrees, strides and shares; CTAs for mean degrees";
-        measured: f64 = "in the run, in the same unit";
+        measured: f64 = "value in the run, in the same unit";
         agreement: Agreement = "equal, close (a value read off a plot, within 1 %) or differs";
-        reason: String = "why they differ, where they do";
+        reason: String = "reason for the difference, if any";
     }
 }
 
@@ -75,8 +75,8 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
     let data = data();
     let mut rows: Vec<Beside> = Vec::new();
     for series in &data.series {
-        let same = |it: &&Series| (&it.program, it.quantity) == (&series.program, series.quantity);
-        let Some(found) = measured.series.iter().find(same) else {
+        let matches = |s: &&Series| (&s.program, s.quantity) == (&series.program, series.quantity);
+        let Some(found) = measured.series.iter().find(matches) else {
             continue;
         };
         let mut places: Vec<u64> = series.values.iter().map(|(at, _)| *at).collect();
@@ -125,7 +125,7 @@ fn reason(data: &Data, measured: &Reproduction, series: &Series) -> Option<Strin
     (!reasons.is_empty()).then(|| reasons.join(BETWEEN_REASONS))
 }
 
-/// One or more consecutive values of a program, for readers.
+/// One or more consecutive values of a program, formatted for human readers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) application: String,

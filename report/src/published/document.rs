@@ -89,10 +89,10 @@ pub(super) fn markdown(measured: &Reproduction) -> String {
         OPENING,
         "\n| run | |\n|---|---|\n",
         &run,
-        "\n## What agrees\n\n| figure | program | values | equal | close | differ | reason |\n",
+        "\n## Agreement\n\n| figure | program | values | equal | close | differ | reason |\n",
         "|---|---|--:|--:|--:|--:|---|\n",
         &agrees.collect::<String>(),
-        "\n## What differs\n\n| figure | program | value | published | measured | difference |\n",
+        "\n## Differences\n\n| figure | program | value | published | measured | difference |\n",
         "|---|---|---|--:|--:|--:|\n",
         &differs.collect::<String>(),
     ];

@@ -106,7 +106,7 @@ impl Quantity {
         matches!(self.figure(), "6.7" | "6.9")
     }
 
-    /// Returns whether each bin has a value, 0 where none was published.
+    /// Returns whether every bin has a value, which is 0 if none was published.
     fn is_binned(self) -> bool {
         matches!(self.figure(), "6.3" | "6.5")
     }
@@ -140,7 +140,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Returns the value at a position, or 0: an empty bin, or a superstep that sent nothing.
+    /// Returns the value at a position, or 0 for an empty bin or a superstep that sent nothing.
     fn value(&self, at: u64) -> f64 {
         let found = self.values.iter().find(|(there, _)| *there == at);
         found.map_or(0.0, |(_, value)| *value)

@@ -132,31 +132,31 @@ fn original_graph_needs_no_reason() {
         .unwrap();
     distance.values[0].1 += 1.0;
     let rows = beside(&recorded);
-    let odd = rows
+    let unexplained = rows
         .iter()
         .find(|row| row.application == "hs2d" && !row.reason.is_empty());
-    assert_eq!(odd.unwrap().reason, "not explained");
+    assert_eq!(unexplained.unwrap().reason, "not explained");
 }
 
 #[test]
 fn supersteps_with_the_same_values_share_a_line() {
     let rows = beside(&recorded());
     let all = lines(&rows, "6.7");
-    let of = |what: &str| {
+    let values_of = |what: &str| {
         let mut all = all.iter().filter(|line| line.application == "path");
         let line = all.find(|line| line.what == what).unwrap();
         [&line.published, &line.measured, &line.difference].map(String::as_str)
     };
     assert_eq!(
-        of("bytes stored, supersteps 0 to 2"),
+        values_of("bytes stored, supersteps 0 to 2"),
         ["73,920", "73,920", "equal"]
     );
     assert_eq!(
-        of("bytes stored, superstep 3"),
+        values_of("bytes stored, superstep 3"),
         ["360,000", "360,688", "within 1 %"]
     );
     assert_eq!(
-        of("bytes received, superstep 3"),
+        values_of("bytes received, superstep 3"),
         ["64,000", "73,920", "+9,920 (+15.5 %)"]
     );
 }

@@ -25,7 +25,7 @@ fn thread_struct_matches_thread_h() {
     let file = folder.path().join("layout.c");
     std::fs::write(&file, source).unwrap();
     let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpu/device");
-    // Rust links with `cc`, so it is installed.
+    // `cc` is installed, since Rust links with it.
     let output = Command::new("cc")
         .args(["-std=c11", "-fsyntax-only", "-I"])
         .args([&headers, &file])

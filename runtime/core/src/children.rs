@@ -19,9 +19,9 @@ struct Chain<W> {
     pending: usize,
 }
 
-/// Runs a launch's requests and the requests that they make in turn; `run` runs one and returns its requests. Streams
-/// take turns in the order of their requests, much as on a GPU; programs rely on this when they limit pending launches.
-/// Stops at the first error.
+/// Runs a launch's requests and the requests that they make in turn, until the first error; `run` runs one request and
+/// returns those that it makes. Streams take turns in the order of their requests, much as on a GPU; programs rely on
+/// this when they limit pending launches.
 pub fn run_all<W, E>(
     children: Vec<Child<W>>,
     mut run: impl FnMut(W) -> Result<Vec<Child<W>>, E>,

@@ -47,7 +47,7 @@ impl FatBinaryWrapper {
     }
 
     /// # Safety
-    /// `wrapper` is null or points to a wrapper.
+    /// `wrapper` must be null or point to a wrapper.
     pub unsafe fn image(wrapper: *const Self) -> Option<*const c_char> {
         // SAFETY: null or points to a wrapper, by the contract above.
         let wrapper = unsafe { wrapper.as_ref() }?;
@@ -68,7 +68,7 @@ pub fn direction(from_device: bool, to_device: bool) -> CopyDirection {
 ///
 /// # Safety
 ///
-/// `text` is null or NUL-terminated.
+/// `text` must be null or NUL-terminated.
 pub unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
@@ -78,11 +78,11 @@ pub unsafe fn text(text: *const c_char) -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// Returns a list that the program passes; empty for null.
+/// Returns a list that the program passed, or an empty list for null.
 ///
 /// # Safety
 ///
-/// `first` is null or points to `count` values, which outlive the result.
+/// `first` must be null or point to `count` values, which must outlive the result.
 pub unsafe fn slice<'a, T>(first: *const T, count: usize) -> &'a [T] {
     if first.is_null() || count == 0 {
         return &[];

@@ -1,4 +1,4 @@
-//! Launch limits on every GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Compute Capabilities").
+//! Launch limits of all GPUs with compute capability 3.0 or later (CUDA C++ Programming Guide, "Compute Capabilities").
 
 pub const MAX_THREADS: u32 = 1024;
 pub const MAX_THREADS_BY_DIMENSION: [u32; 3] = [1024, 1024, 64];

@@ -27,7 +27,7 @@ pub struct LoadedModule {
 ///
 /// # Safety
 ///
-/// `image` points to a fat binary or to NUL-terminated text.
+/// `image` must point to a fat binary or to NUL-terminated text.
 unsafe fn hash_at(image: *const c_char) -> Option<String> {
     let bytes = image.cast::<u8>();
     // SAFETY: a fat binary is longer than the prefix, and the comparison with a shorter text ends at its NUL or before.
@@ -44,7 +44,7 @@ unsafe fn hash_at(image: *const c_char) -> Option<String> {
 ///
 /// # Safety
 ///
-/// `image` points to a fat binary or to NUL-terminated text.
+/// `image` must point to a fat binary or to NUL-terminated text.
 pub unsafe fn loaded_module(
     image: *const c_char,
     backend: Backend,

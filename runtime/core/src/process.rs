@@ -9,7 +9,7 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Returns `path` with the name of `process` in place of [`Process::PLACE`], or `None` if it has no placeholder.
+/// Returns `path` with [`Process::PLACE`] replaced by the name of `process`, or `None` if it has no placeholder.
 pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
     let text = path.to_str().filter(|text| text.contains(Process::PLACE))?;
     Some(text.replace(Process::PLACE, &process.to_string()).into())
@@ -19,14 +19,14 @@ pub(crate) fn path_of(path: &Path, process: &Process) -> Option<PathBuf> {
 #[derive(Debug)]
 pub(crate) struct Identity {
     rank: Option<u32>,
-    /// The process that loaded the runtime.
+    /// ID of the process that loaded the runtime.
     loaded_by: u32,
     /// The ID of the process for which `settle` chose a name, and the number of earlier programs with that ID.
     settled: Mutex<(u32, u32)>,
 }
 
 impl Identity {
-    /// Environment variables with the process's rank, set by Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM.
+    /// Environment variables for the process's rank, set by Open MPI, PMIx, PMI (MPICH, Intel MPI), MVAPICH and SLURM.
     const RANKS: [&str; 5] = [
         "OMPI_COMM_WORLD_RANK",
         "PMIX_RANK",
@@ -68,8 +68,8 @@ impl Identity {
         })
     }
 
-    /// Gives this process an unused name before it writes anything: an earlier program may have passed on its ID via
-    /// `exec`.
+    /// Gives this process an unused name before it writes anything: an earlier program may have had the same ID and
+    /// passed it on with `exec`.
     pub fn settle(&self, is_taken: impl Fn(&Process) -> bool) {
         let own = self.process();
         let mut settled = self.settled.lock();

@@ -8,12 +8,12 @@ use std::hint::black_box;
 use superstep_cudart_cpu::record::merge::{LANES, LogEntry};
 use superstep_cudart_cpu::record::runs::{Bits, merge_warp};
 
-/// Number of points in a run, and number of runs that each lane executes.
+/// Number of points in a run, and of runs that each lane executes.
 const PLACES: usize = 9;
 const RUNS: usize = 512;
 const WORDS: usize = (1 + PLACES).next_multiple_of(2);
 
-/// Returns the logs of lanes that execute the runs that begin at these sites.
+/// Returns the logs of a warp; `site` gives the site at which a run of a lane begins.
 fn warp(site: impl Fn(usize, usize) -> u64) -> Vec<Vec<LogEntry>> {
     let lane = |lane: usize| {
         let words = (0..RUNS).flat_map(|run| {

@@ -59,7 +59,7 @@ static inline bits16 saturate_bfloat(bits16 value) {
   return wide >= 1 ? 0x3f80 : wide > 0 ? value : 0;
 }
 
-/* Minimum and maximum as for float (see support_minmax.c), but on the bits, which are sign and magnitude. */
+/* Minimum and maximum as for float (see support_minmax.c), but on the bits, in sign-magnitude form. */
 static inline int32_t ordered(uint16_t bits) { return bits & 0x8000 ? -(int32_t)(bits & 0x7fff) - 1 : bits; }
 static inline uint16_t choose(uint16_t a, uint16_t b, uint16_t infinity, bool maximum, bool keep_nan, bool xor_sign) {
   bool nan_a = (a & 0x7fff) > infinity, nan_b = (b & 0x7fff) > infinity;

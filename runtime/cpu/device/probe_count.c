@@ -1,4 +1,4 @@
-/* Probe handler "count": increments the site's counter. The array belongs to the worker, so no atomic is needed. */
+/* Probe handler "count": increments the site's counter. Each worker has its own counters, so no atomic is needed. */
 #include "thread.h"
 
 __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_thread;

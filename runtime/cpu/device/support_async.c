@@ -6,7 +6,7 @@ void *__superstep_ptx_shared_pointer(uint64_t address) {
   return address >> 32 ? (void *)address : __superstep_shared_address((uint32_t)address);
 }
 
-/* Copies `read` of `size` bytes, and fills the rest with zeroes. */
+/* Copies the first `read` of `size` bytes and fills the rest with zeroes. */
 void __superstep_ptx_copy(void *to, const void *from, uint32_t size, uint32_t read) {
   if (read > size)
     read = size;
@@ -51,7 +51,7 @@ void __superstep_ptx_mbarrier_complete_tx(volatile uint64_t *place, uint32_t don
 }
 uint32_t __superstep_ptx_mbarrier_pending_count(uint64_t state) { return pending(state); }
 
-/* When the test fails, the thread polls in a loop, so let the other threads run before a second test. */
+/* A thread whose test fails polls in a loop, so let the other threads run before testing again. */
 bool __superstep_ptx_mbarrier_test_parity(volatile uint64_t *place, uint32_t parity) {
   if ((*place & 1) != (parity & 1))
     return true;

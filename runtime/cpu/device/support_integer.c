@@ -13,7 +13,7 @@ static inline int32_t signed24(int32_t a) { return (int32_t)((uint32_t)a << 8) >
 int32_t __superstep_nvvm_mul24_i(int32_t a, int32_t b) { return (int32_t)((int64_t)signed24(a) * signed24(b)); }
 uint32_t __superstep_nvvm_mul24_ui(uint32_t a, uint32_t b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 
-/* Sum of absolute difference: c + |a - b|. */
+/* Sum of absolute differences: c + |a - b|. */
 #define SAD(name, type, unsigned_type) \
   type __superstep_nvvm_sad_##name(type a, type b, type c) { \
     return (type)((unsigned_type)c + (a < b ? (unsigned_type)b - (unsigned_type)a : (unsigned_type)a - (unsigned_type)b)); \
@@ -118,7 +118,7 @@ static inline uint32_t sign_extend(uint32_t a, uint32_t bits) {
 uint32_t __superstep_nvvm_sext_wrap(uint32_t a, uint32_t b) { return sign_extend(a, b & 31); }
 uint32_t __superstep_nvvm_sext_clamp(uint32_t a, uint32_t b) { return sign_extend(a, b); }
 
-/* Funnel shifts of the 64-bit value {high, low}, the amount clamped to 32. */
+/* Funnel shifts of the 64-bit value {high, low}, with the amount clamped to 32. */
 uint32_t __superstep_nvvm_fshl_clamp_i32(uint32_t high, uint32_t low, uint32_t amount) {
   uint64_t value = (uint64_t)high << 32 | low;
   return (uint32_t)((value << (amount > 32 ? 32 : amount)) >> 32);

@@ -73,7 +73,7 @@ ONE_SOURCE(ecl)
 ONE_SOURCE(ecr)
 ONE_SOURCE(rc16)
 
-/* Funnel shifts of {b, a}; wrap: the amount modulo 32, clamp: at most 32. */
+/* Funnel shifts of {b, a}. wrap: the amount is taken modulo 32; clamp: it is limited to 32. */
 static inline uint32_t funnel_left(uint32_t low, uint32_t high, uint32_t amount) {
   return (uint32_t)((((uint64_t)high << 32 | low) << amount) >> 32);
 }

@@ -10,7 +10,7 @@ static inline uint8_t to_small(double value, int mantissa_bits, int bias, uint8_
   int exponent = (int)(double_bits(magnitude) >> 52) - 1023;
   if (exponent < 1 - bias)
     exponent = 1 - bias;
-  /* Count units in the last place, which are powers of two. */
+  /* Express the magnitude in units in the last place; a unit is a power of two. */
   double unit = double_from_bits((uint64_t)(1023 + exponent - mantissa_bits) << 52);
   double count = __builtin_rint(magnitude / unit);
   if (!(count < 1 << (mantissa_bits + 2)))

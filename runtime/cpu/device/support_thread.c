@@ -47,7 +47,7 @@ SREG(dynamic_smem_size, uint32_t, (uint32_t)__superstep_thread.dynamic_shared_by
 SREG(total_smem_size, uint32_t, (uint32_t)__superstep_shared_bytes())
 SREG(aggr_smem_size, uint32_t, (uint32_t)__superstep_shared_bytes())
 
-/* Each CTA is a cluster by itself. */
+/* Each CTA is its own cluster. */
 SREG(clusterid_x, uint32_t, __superstep_thread.ctaid[0])
 SREG(clusterid_y, uint32_t, __superstep_thread.ctaid[1])
 SREG(clusterid_z, uint32_t, __superstep_thread.ctaid[2])

@@ -1,6 +1,6 @@
 /* State of the CUDA thread that is running on this worker, for device functions.
  *
- * `struct SuperstepThread` is mirrored by `superstep_abi::cpu`; a test there compares every offset.
+ * `struct SuperstepThread` is mirrored by `superstep_abi::cpu`; a test there checks every offset.
  * The runtime fills it in before it runs a thread, and whenever it switches between the fibers of a CTA.
  * The files in this folder are compiled to bitcode (`clang -O2 -fPIE -c -emit-llvm`) and linked into each device module. */
 #ifndef SUPERSTEP_THREAD_H
@@ -30,13 +30,13 @@ uint32_t __superstep_barrier_reduce_count(uint32_t id, uint32_t operation, uint3
 /* Exchanges `value` between the lanes of `mask` that have not exited; the values of other lanes read as 0.
  * Returns the lanes that took part. */
 uint32_t __superstep_warp_gather(uint32_t mask, uint64_t value, uint64_t out[32]);
-/* Returns the lanes of this warp that wait at the same call site. */
+/* Returns the lanes of this warp that are waiting at the same call site. */
 uint32_t __superstep_active_mask_at(const void *site);
 void __superstep_yield(void);
 bool __superstep_is_global(const void *address);
 bool __superstep_is_shared(const void *address);
 bool __superstep_is_local(const void *address);
-/* Returns the address in shared memory with these lower 32 bits. */
+/* Returns the address in shared memory whose lower 32 bits are `low`. */
 void *__superstep_shared_address(uint32_t low);
 uint32_t __superstep_worker_count(void);
 uint64_t __superstep_grid_id(void);

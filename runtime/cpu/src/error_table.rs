@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-/// `(code, name, text)`, by ascending code.
+/// `(code, name, text)`, sorted by code.
 #[rustfmt::skip]
 pub const ERRORS: &[(i32, &CStr, &CStr)] = &[
     (0, c"cudaSuccess", c"no error"),

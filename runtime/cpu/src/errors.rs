@@ -1,4 +1,4 @@
-//! CUDA errors: codes, names, messages, each host thread's last error and the sticky error.
+//! CUDA errors: codes, names, messages, each host thread's last error, and the sticky error.
 
 use crate::error_table::ERRORS;
 use cudarc::runtime::sys::cudaError;
@@ -183,7 +183,7 @@ macro_rules! cuda_function {
     };
 }
 
-/// Defines another name for a function of [`cuda`].
+/// Defines another name for a function defined by [`cuda`].
 macro_rules! cuda_alias {
     ($alias:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)) => {
         #[doc = concat!("Alias of [`", stringify!($name), "`] for the default stream that its name implies.")]

@@ -8,7 +8,7 @@
 //! | `exec` | a launch becomes a job, whose CTAs the pool's workers run; the scheduler runs threads in loops or as fibers |
 //! | `device_calls` | functions that kernels call |
 //! | `record` | log entries become access groups in the capture, or aggregates |
-//! | `runtime` | the session, and the end of programs that call an unsupported function |
+//! | `runtime` | the session, its exit handlers, and exits for unsupported functions |
 //!
 //! Execution is in order: a launch, a copy or a memset is done when its call returns.
 //!

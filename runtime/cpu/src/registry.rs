@@ -31,7 +31,7 @@ pub struct Kernel {
     /// Runs the kernel for many threads in a loop. `None` if that is impossible or disabled
     /// ([`cpu_fibers`](superstep_abi::Config::cpu_fibers)); in that case, the threads are fibers.
     pub step: Option<Step>,
-    /// Bytes that a CTA keeps between steps for each thread.
+    /// Number of bytes per thread that a CTA keeps between steps.
     pub frame_bytes: u64,
     /// Whether the kernel's CTAs wait at the grid's barrier.
     pub waits_for_grid: bool,
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
             "failed to register module {name}: it has no thread state; rebuild the program"
         ));
     };
-    // SAFETY: the object's table is a constant of this length; it is plain bytes.
+    // SAFETY: the object's table is a constant of this length and consists of plain bytes.
     let json = unsafe {
         slice(
             module.table_json.cast::<u8>(),
@@ -226,7 +226,7 @@ pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
         .ok_or(CudaError::INVALID_SYMBOL)
 }
 
-/// Returns the host variable of the device variable `name`, or null. Programs older than CUDA 5 pass variables by name.
+/// Returns the host variable for device variable `name`, or null. Programs older than CUDA 5 pass variables by name.
 ///
 /// # Safety
 ///
@@ -262,8 +262,8 @@ unsafe fn module_index(image: *const c_char) -> Option<u32> {
     };
     for file in &module.files {
         let file = CString::new(file.as_os_str().as_bytes()).ok()?;
-        // SAFETY: the path is NUL-terminated. The only constructors that run are those of a probe's host code and a
-        // module's, which only calls `__superstep_register_cpu_module`.
+        // SAFETY: the path is NUL-terminated. The only constructors that run are those of a probe's host code and that
+        // of a module, which only calls `__superstep_register_cpu_module`.
         if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
             // SAFETY: after `dlopen` failed, this is a NUL-terminated string.
             let why = unsafe { text(libc::dlerror()) };

@@ -202,7 +202,7 @@ fn each_stream_numbers_its_launches() {
 }
 
 #[test]
-fn logs_of_long_threads_are_written_while_they_run() {
+fn long_running_threads_are_logged_while_they_run() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["many", "300000", "40000"], 2);
     run.assert_done("many");

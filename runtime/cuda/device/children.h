@@ -1,5 +1,5 @@
-/* Requests from a running kernel, in host memory that is mapped into the device. The host reads them after the kernel
- * has ended (src/recorder/launch/children.rs mirrors every field; a test compares the two). */
+/* Requests from a running kernel, in host memory that is mapped into the device's address space. The host reads them
+ * after the kernel has ended (src/recorder/launch/children.rs mirrors every field; a test compares the two). */
 #ifndef SUPERSTEP_CHILDREN_H
 #define SUPERSTEP_CHILDREN_H
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Bits of the second trailing parameter; for 62 and 63 see selection.h. */
+/* Bits of the second trailing parameter; for bits 62 and 63, see selection.h. */
 #define IN_SITU_LAUNCH_BITS 26      /* bits 0-25: launch number, from 1 */
 #define IN_SITU_SLOT_SHIFT 26       /* bits 26-33: slot of the launch's sums */
 #define IN_SITU_SLOT_MASK 0xff
@@ -15,8 +15,8 @@
 #define IN_SITU_ENTRY_BYTES 16
 
 /* For each line of 2^IN_SITU_LINE_SHIFT bytes, shadow memory contains the 32-bit number of the last launch that stored
- * there: 0 if the host has written the whole line since, or four identical bytes if it was never written or its writer
- * is unknown. */
+ * there: 0 if the host has written the whole line since, or four identical bytes if the line was never written or
+ * its writer is unknown. */
 #define IN_SITU_LINE_SHIFT 5
 
 /* The location of a block's shadow. Block n, if it has a shadow, is at index n modulo the size of the table. */
@@ -50,11 +50,11 @@ struct InSituFunction {
   uint32_t block_mask;
   struct {
     uint32_t loads, stores; /* by all lanes of the warp together */
-    /* Access groups with inactive lanes whose first active lane is this one: their number in bits 20 and up, and their
-     * threads in the bits below. */
+    /* Access groups that have inactive lanes and whose first active lane is this one: their number in bits 20 and up,
+     * and their active lanes in the bits below. */
     uint32_t loads_apart, stores_apart;
     uint32_t by_class; /* loads by class, eight bits each: communicated, own, uninitialised, local */
-    /* Atomic operations on input that left shadow memory unchanged, counted like loads; this lane's local ones. */
+    /* Atomic operations on input that left shadow memory unchanged, counted like loads, and this lane's local ones. */
     uint32_t settled, settled_apart, local;
   } widths[IN_SITU_WIDTHS]; /* indexed by the logarithm of the width */
 };

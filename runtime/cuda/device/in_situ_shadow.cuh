@@ -136,7 +136,7 @@ __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
 
 __device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
 
-// Hides a function that is rarely called. ptxas cannot follow the pointer, so the callee saves the registers that it
+// Hides a rarely called function behind a pointer. ptxas cannot follow it, so the callee saves the registers that it
 // needs; otherwise, ptxas would keep registers free for it in each kernel.
 template <class F> __device__ ALWAYS_INLINE F *out_of_line(F *function) {
   F *volatile hidden = function;

@@ -14,9 +14,9 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   unsigned lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   // The calls of two sites may have been merged into one instruction, so each site's lanes are counted separately.
-  const unsigned same = __match_any_sync(mask, site);
-  if (lane == (unsigned)__ffs(same) - 1) {
+  const unsigned same_site = __match_any_sync(mask, site);
+  if (lane == (unsigned)__ffs(same_site) - 1) {
     uint64_t *counter = trace->site_counts[site >> 16] + (site & 0xffff);
-    atomicAdd(reinterpret_cast<unsigned long long *>(counter), (unsigned long long)__popc(same));
+    atomicAdd(reinterpret_cast<unsigned long long *>(counter), (unsigned long long)__popc(same_site));
   }
 }

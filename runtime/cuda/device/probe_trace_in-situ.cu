@@ -72,7 +72,7 @@ __device__ ALWAYS_INLINE void access_bytes(Me me, unsigned operation, uint64_t a
 
 // The result of examining an access, which is done only once, although words may be split later.
 struct Look {
-  bool is_simple; // unsplit words of the same class, accessed in full, or in part by a load; or a byte
+  bool is_simple; // a byte, or unsplit words of the same class that are accessed in full or loaded in part
   unsigned words, class_id;
   unsigned bytes, marks; // accessed bytes of each word; their marks in the entry
   Entry *place;
@@ -142,7 +142,7 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
         else add(me.sums() + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
       }
   }
-  // After an atomic operation on input, the entry still says that it is input.
+  // After an atomic operation on input, the entry still marks the word as input.
   if (class_id > IN_SITU_INPUT || (is_atomic && class_id == IN_SITU_INPUT)) return;
   const Known known(me, address);
   unsigned knows = (1u << words) - 1;
@@ -273,8 +273,8 @@ __device__ inline unsigned operation_of(unsigned site) {
   return code == 1 ? IN_SITU_LOAD : code == 2 ? IN_SITU_STORE : IN_SITU_ATOMIC;
 }
 
-// Each kind of access has a separate function. If they were inlined at every site, they would make up most of a kernel,
-// and ptxas would take minutes.
+// Each kind of access has a separate function. If these functions were inlined at every site, they would make up most
+// of a kernel, and ptxas would take minutes.
 template <unsigned width_bytes> __device__ __attribute__((noinline)) void store_of(const void *context, ulong64 launch, uint64_t address) {
   if (is_left_out(context, launch)) return;
   const Me me(context, launch);
@@ -373,8 +373,8 @@ template <unsigned width_log2> __device__ ALWAYS_INLINE Place place_of(uint64_t 
   return {block_address, block.y, (((unsigned)address & ((1u << width_log2) - 1)) | ((unsigned)block.x ^ number)) == 0};
 }
 
-// Handles a load. Most loads are completed here, because only the host has written their lines, or one step later,
-// using the CTA's cache.
+// Handles a load. Most loads are completed either here, because only the host has written their lines, or one step
+// later, using the CTA's cache.
 template <unsigned width_log2>
 __device__ ALWAYS_INLINE void load_at(const void *context, ulong64 launch, uint64_t address, InSituFunction *function) {
   auto &counted = function->widths[width_log2];

@@ -153,12 +153,12 @@ __device__ __attribute__((noinline)) void write_groups(void *context, unsigned l
     const unsigned leader = __ffs(mask) - 1;
     const unsigned leader_site = __shfl_sync(mask, site, leader);
     const unsigned leader_width = __shfl_sync(mask, width_bytes, leader);
-    const unsigned same = __ballot_sync(mask, site == leader_site && width_bytes == leader_width);
-    if (same >> lane_number() & 1) {
-      write_group(context, launch, same, leader_site, address, leader_width);
+    const unsigned matching = __ballot_sync(mask, site == leader_site && width_bytes == leader_width);
+    if (matching >> lane_number() & 1) {
+      write_group(context, launch, matching, leader_site, address, leader_width);
       break;
     }
-    mask &= ~same;
+    mask &= ~matching;
   }
 }
 

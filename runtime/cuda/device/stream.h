@@ -61,9 +61,9 @@ struct StreamHeader {
  *   word 2   long: bits 0-31 site, 32-63 mask
  *   word 3   long: bits 0-31 stride (signed), 32-63 width
  *
- * In a short record, all 32 lanes took part. The base is the address of the first lane whose next lane also took part,
- * or else of the first lane. A run's other addresses are base + stride * (lane - that lane). In other forms, the lanes'
- * distances from the base follow in lane order, padded to whole units. */
+ * In a short record, all 32 lanes took part. The base is the address of the first lane whose next lane also took part
+ * or, if there is none, of the first lane. A run's other addresses are base + stride * (lane - that lane). In other
+ * forms, the lanes' distances from the base follow in lane order, padded to whole units. */
 #define STREAM_FORM_RUN 1
 #define STREAM_FORM_OFFSETS_16 2    /* signed 16-bit distances */
 #define STREAM_FORM_OFFSETS_32 3

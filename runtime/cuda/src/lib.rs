@@ -1,8 +1,8 @@
-//! The CUDA runtime of a traced program, found before libcudart. Gives traced kernels buffers, and captures their
-//! accesses.
+//! The CUDA runtime of a traced program, which the dynamic linker finds before libcudart. It provides traced kernels
+//! with buffers and captures their accesses.
 //!
-//! Each folder imports only the folders before it: `cuda` (loader, types, handles), `model` (modules, graphs, memory of
-//! other processes), `recorder` (launches and how they are recorded), `interpose` (functions that the program calls).
+//! Each folder imports only from the folders listed before it: `cuda` (loader, types, handles), `model` (modules,
+//! graphs, imported memory), `recorder` (launches and their recording), `interpose` (functions that the program calls).
 
 mod cuda;
 mod interpose;

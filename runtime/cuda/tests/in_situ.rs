@@ -20,7 +20,7 @@ fn run(mode: &str, extra: &[(&str, &str)]) -> Run {
 fn the_nodes_of_a_graph_run_one_at_a_time() {
     let run = run("graph", &[]);
     assert!(run.status.success(), "{}", run.stderr);
-    // Number of the launch, the kernel's argument, and the last launch that wrote: 0 means the host, -1 none.
+    // The launch's number, the kernel's argument, and the last launch that wrote (0 for the host, -1 for none).
     let expected = "\
         1:10 after -1, 2:20 after 1, 3:30 after 0, host, 0\n\
         7 50529027\n\

@@ -297,7 +297,7 @@ fn processes_continue_after_a_failed_exec() {
 }
 
 #[test]
-fn a_kernel_that_never_ends_has_no_end_in_the_capture() {
+fn a_kernel_that_never_ends_has_no_end_record() {
     let program = Program::build("trace");
     let run = program.run("endless-_exit");
     assert_eq!(run.status.code(), Some(6), "{}", run.stderr);

@@ -1,5 +1,5 @@
-// Hotspot 2D from the suite `thesis` on a grid that is cut between two CTA rows, with each part on its own device: data that
-// CTAs at the cut load from the other part cross devices. If there are fewer devices, the parts share one.
+// Hotspot 2D from the suite `thesis` on a grid that is cut between two CTA rows, with each part on its own device: data
+// that CTAs at the cut load from the other part crosses devices. If there are fewer devices, the parts share one.
 //
 // Ways, separated by commas:
 //   peer       kernels load the other device's rows from its memory
@@ -144,7 +144,7 @@ Part make(const Grid &grid, int number, const std::vector<float> &temperature, c
     return part;
 }
 
-// `other`: where to read the other part's temperatures. The first launch reads the part's own array, which begins with all of them.
+// `other`: where to read the other part's temperatures. The first launch reads the part's own array, which is complete.
 void launch(const Grid &grid, int number, const Part &part, const float *other, int launch) {
     const size_t from = launch % 2 * grid.cells(), to = grid.cells() - from;
     const float *own = part.temperature + from;

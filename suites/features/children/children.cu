@@ -21,7 +21,7 @@ __global__ void scale(char first, int *data, Scale scale, float4 more, double la
     data[threadIdx.x] = own[blockDim.x - 1 - threadIdx.x];
 }
 
-// Launches two children in succession, both on the CTA's part.
+// Launches two children in succession, both on the CTA's part of the data.
 __global__ void parent(int *data) {
     if (threadIdx.x != 0) return;
     int *part = data + blockIdx.x * threads;

@@ -16,7 +16,7 @@ static void expect(bool holds, const char *what, int line) {
 
 constexpr int ctas = 24, threads = 96, n = ctas * threads;
 
-// In each round, every thread takes the value of the opposite thread in the grid from the previous round.
+// In each round, every thread takes the value that the opposite thread in the grid had in the previous round.
 __global__ void swap(unsigned *a, unsigned *b, int rounds) {
     cg::grid_group grid = cg::this_grid();
     for (int round = 0; round < rounds; round++) {
@@ -60,7 +60,7 @@ __global__ void arrive(unsigned *data, unsigned *out) {
     out[grid.thread_rank()] = data[(grid.thread_rank() + threads) % n] + own[threadIdx.x];
 }
 
-// An unsigned index that wraps below 0, since a GPU's shared addresses have 32 bits. Divisions that raise a signal on x86.
+// An unsigned index that wraps below 0 (shared addresses are 32-bit on a GPU). Divisions that raise a signal on x86.
 __global__ void wrap(const unsigned *start, unsigned *out, unsigned *ignored) {
     __shared__ unsigned lower[threads + 32];
     unsigned *upper = lower + 32;

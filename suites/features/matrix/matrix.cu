@@ -52,7 +52,7 @@ template <> struct in_fragments<float> { using type = wmma::precision::tf32; };
 template <bool is_row> struct layout { using type = wmma::row_major; };
 template <> struct layout<false> { using type = wmma::col_major; };
 
-// A matrix in memory, in rows or columns with a stride.
+// A matrix in memory, stored by rows or by columns, with a stride.
 template <class T, bool is_row> struct matrix {
   T *data;
   int stride;

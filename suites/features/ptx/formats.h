@@ -1,4 +1,4 @@
-// Formats of fewer bits than float, rounded from exact numbers.
+// Formats with fewer bits than float, rounded from exact numbers.
 #pragma once
 #include <cfenv>
 #include <cmath>

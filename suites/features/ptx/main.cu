@@ -1,5 +1,5 @@
-// Inline PTX: compares each instruction with a model on the host. Prints a hash of the results of each group, so that machines can be
-// compared; it excludes instructions that the manual calls approximate.
+// Inline PTX: compares each instruction with a model on the host. Prints a hash of the results of each group, so that
+// machines can be compared; the hash excludes instructions that the manual calls approximate.
 #include "ptx.h"
 #include <vector>
 

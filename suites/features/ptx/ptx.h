@@ -1,5 +1,5 @@
-// Operands of all instructions. Each list of tests is used twice: by the device, which runs the instruction, and by the host, which
-// computes the expected result.
+// Operands of all instructions. Each list of tests is used twice: by the device, which runs the instructions, and by
+// the host, which computes the expected results.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -48,7 +48,7 @@ inline bool same(Kind kind, uint64_t found, uint64_t expected) {
     return a == b || (a != a && b != b) || std::fabs(a - b) <= 1e-3 * std::fabs(b) + 1e-5;
 }
 
-// Compares the device's results of one instruction with the expected ones, for each tuple.
+// Compares the device's results for one instruction with the expected ones, for each tuple.
 template <typename Model>
 void check(Group &group, const char *name, Kind kind, const uint64_t *found, const In *in, Model model) {
     int wrong = 0;

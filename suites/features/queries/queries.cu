@@ -1,5 +1,5 @@
-// Runtime queries: errors by thread, sticky or not, events, pinned, mapped and managed memory, attributes, occupancy,
-// stream-ordered memory and host functions; and memory that one kernel allocates and another frees.
+// Runtime queries: per-thread errors (sticky and non-sticky), events, pinned, mapped and managed memory, attributes,
+// occupancy, stream-ordered memory and host functions; also memory that one kernel allocates and another frees.
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -26,7 +26,7 @@ __global__ void grow(int **place, int n) {
 }
 __global__ void shrink(int **place, int *out) { out[threadIdx.x] = place[threadIdx.x][0]; free(place[threadIdx.x]); }
 int main() {
-    // Errors of calls persist until they are queried; each host thread has its own.
+    // A call's error persists until it is queried; each host thread has its own.
     EXPECT(cudaGetLastError() == cudaSuccess);
     EXPECT(cudaMalloc((void **)nullptr, 4) == cudaErrorInvalidValue);
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidValue);
@@ -123,7 +123,7 @@ int main() {
     EXPECT(cudaFreeAsync(async, s) == cudaSuccess);
     EXPECT(cudaStreamQuery(s) == cudaSuccess || cudaStreamSynchronize(s) == cudaSuccess);
     EXPECT(cudaStreamDestroy(s) == cudaSuccess);
-    // Not compiled with OpenMP and therefore not linked with it.
+    // Compiled without OpenMP and therefore not linked with it.
     EXPECT(omp_get_max_threads() == 1);
     printf(failed ? "FAILED\n" : "PASSED\n");
     return failed;

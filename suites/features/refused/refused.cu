@@ -38,12 +38,12 @@ int main() {
     int *words = nullptr, value = 0;
     good = cudaMalloc(&words, 1024 * sizeof *words) == cudaSuccess && cudaMemset(words, 0, 1024 * sizeof *words) == cudaSuccess;
     const size_t many = 60 << 10, too_many = 1 << 20;
-    launch("a CTA beyond its launch bounds", bounded, words, 256, 0, cudaErrorInvalidValue, cudaErrorInvalidValue);
+    launch("a CTA that exceeds its launch bounds", bounded, words, 256, 0, cudaErrorInvalidValue, cudaErrorInvalidValue);
     launch("a CTA within its launch bounds", bounded, words, 128, 0, cudaSuccess, cudaSuccess);
     launch("more shared memory than the default limit", shared, words, 32, many, cudaErrorInvalidValue, cudaErrorCooperativeLaunchTooLarge);
     expect("more shared memory", cudaFuncSetAttribute(shared, cudaFuncAttributeMaxDynamicSharedMemorySize, many), cudaSuccess);
     launch("as much shared memory as requested", shared, words, 32, many, cudaSuccess, cudaSuccess);
-    launch("more shared memory than there is", shared, words, 32, too_many, cudaErrorInvalidValue, cudaErrorCooperativeLaunchTooLarge);
+    launch("more shared memory than the device has", shared, words, 32, too_many, cudaErrorInvalidValue, cudaErrorCooperativeLaunchTooLarge);
     good &= cudaMemcpy(&value, words + 31, sizeof value, cudaMemcpyDeviceToHost) == cudaSuccess && value == 8;
     puts(good ? "PASSED" : "FAILED");
     return !good;

@@ -1,5 +1,5 @@
 // Two reductions over a CTA in the same shared memory, without a barrier between the last loads of the first and the first stores of the
-// second. Public programs do this: on a GPU, all warps finish loading long before any finishes shuffling.
+// second. Real programs do this: on a GPU, all warps finish loading long before any finishes shuffling.
 #include <cstdio>
 
 constexpr int kThreads = 256, kCtas = 3;

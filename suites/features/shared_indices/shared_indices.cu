@@ -1,5 +1,5 @@
-// 32-bit indices into shared memory that wrap below 0: shared addresses have 32 bits on a GPU, so they refer to the previous
-// element if the compiler sees that the pointer points to shared memory. Each kernel is named after the path by which the pointer
+// 32-bit indices into shared memory that wrap below 0: shared addresses are 32 bits wide on a GPU, so such an index refers to the
+// previous element if the compiler sees that the pointer points to shared memory. Each kernel is named after the path by which the pointer
 // reaches the access.
 //
 // Global memory: one store by each of the 32 threads in each of the 4 kernels.

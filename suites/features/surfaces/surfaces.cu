@@ -1,4 +1,4 @@
-// Surface objects: arrays of one, two and three dimensions and with layers, elements of multiple types, and accesses out of bounds. A
+// Surface objects: one-, two- and three-dimensional arrays, layered arrays, elements of various types, and out-of-bounds accesses. A
 // texture object reads the values that a surface wrote.
 #include <cstdio>
 #include <cuda_runtime.h>

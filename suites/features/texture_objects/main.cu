@@ -1,4 +1,4 @@
-// Texture objects: linear memory, pitched rows, arrays of two and three dimensions; element and normalised reads, both filters,
+// Texture objects: linear memory, pitched rows, two- and three-dimensional arrays; element and normalised reads, both filters,
 // normalised coordinates. Each result is compared with the value that follows from the coordinates.
 #include "reader.h"
 #include <cmath>

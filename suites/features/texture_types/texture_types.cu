@@ -36,7 +36,7 @@ static uint32_t number(const Format &format, const unsigned char *component) {
     float real = 0;
     if (format.kind == cudaChannelFormatKindFloat) {
         if (format.bits == 32) return bits;
-        real = (1 + (bits & 1023) / 1024.0f);  // all halves here have the exponent 0
+        real = (1 + (bits & 1023) / 1024.0f);  // all halves here have an exponent of 0
     } else {
         const int32_t extended = (int32_t)(bits << (32 - format.bits)) >> (32 - format.bits);
         const bool is_signed = format.kind == cudaChannelFormatKindSigned;

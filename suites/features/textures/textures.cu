@@ -1,5 +1,5 @@
-// Texture references in all supported forms: linear memory, pitched memory and arrays of one to three dimensions or with
-// layers; all addressing modes, both filters, both read modes. Each result is compared with the host's formula.
+// Texture references in all supported forms: linear memory, pitched memory, one- to three-dimensional arrays and layered
+// arrays; all addressing modes, both filters, both read modes. Each result is compared with the host's formula.
 #include "declarations.cuh"
 #include <math.h>
 #include <stdio.h>
@@ -68,8 +68,8 @@ static double texel(const std::vector<float> &data, int x, int y, int z, Mode mo
     x = address(x, width, mode), y = address(y, height, mode), z = address(z, depth, mode);
     return x < 0 || y < 0 || z < 0 ? 0 : data[(z * height + y) * width + x];
 }
-// Linear filter in the first `dimensions` dimensions; weights are multiples of 1/256 in each case. texture_filter shows that
-// the hardware filters this way.
+// Linear filter in the first `dimensions` dimensions; each dimension's weights are multiples of 1/256. texture_filter shows
+// that the hardware filters this way.
 static int rounded(int product) { return (product + 128) / 256; }
 static double filtered(const std::vector<float> &data, float x, float y, float z, int dimensions, Mode mode) {
     const float at[3] = {x, y, z};

@@ -1,4 +1,4 @@
-// Compares Thrust's algorithms on device vectors with the host's results.
+// Compares the results of Thrust's algorithms on device vectors with the host's.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

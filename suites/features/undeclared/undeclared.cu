@@ -1,4 +1,4 @@
-// Functions in Clang's headers with inline PTX that declares neither `volatile` nor memory accesses: vector atomics, and loads of `long` with
+// Functions in Clang's headers whose inline PTX declares neither `volatile` nor memory accesses: vector atomics, and loads of `long` with
 // cache hints. All counts are for 2 CTAs of 32 threads.
 #include <cstdio>
 

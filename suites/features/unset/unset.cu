@@ -1,5 +1,5 @@
-// Passes uninitialised values where only other lanes' values matter, as programs for nvcc do. If a function promised Clang that its
-// arguments are initialised, Clang would conclude that such lanes never get there and remove their condition.
+// Passes uninitialised values where only other lanes' values matter, as programs written for nvcc do. If a function promised Clang that
+// its arguments are initialised, Clang would conclude that such lanes never reach the call, and remove the condition on the lane.
 #include <cstdio>
 
 constexpr int kThreads = 64, kCtas = 4;

@@ -1,4 +1,4 @@
-// Warp operations, atomics of every kind, static and dynamic shared memory, grids and CTAs with three dimensions.
+// Warp operations, atomics of every kind, static and dynamic shared memory, three-dimensional grids and CTAs.
 #include <cstdio>
 #include <vector>
 

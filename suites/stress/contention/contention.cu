@@ -22,7 +22,7 @@ static void check(cudaError_t error, const char *what) {
   failed = true;
 }
 
-// Decides which path a lane takes, for host and device.
+// A hash that decides which path a lane takes, on both host and device.
 __host__ __device__ inline unsigned mix(unsigned value) {
   value ^= value >> 16;
   value *= 0x7feb352du;
@@ -33,7 +33,7 @@ __host__ __device__ inline unsigned mix(unsigned value) {
 
 constexpr unsigned table_size = 4096;
 
-// Work of a `storm` thread in a round: whether it takes the branch, how long its loop is, whether it adds to the total.
+// A `storm` thread's work in one round: whether it takes the branch, how long its loop is, whether it adds to the total.
 struct Round {
   unsigned branch, loop, add;
   __host__ __device__ Round(unsigned thread, unsigned round, unsigned seed) {

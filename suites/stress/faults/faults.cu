@@ -4,7 +4,7 @@
 //
 // none           succeeds                                       assert         a device assert fails
 // illegal        a kernel writes to address 0                   abort          abort() after the kernels have ended
-// reset-mid      cudaDeviceReset between two halves             reset-end      cudaDeviceReset, then the end
+// reset-mid      cudaDeviceReset between two halves             reset-end      cudaDeviceReset at the end
 // exit           ends without waiting for the device            running        a long-running kernel, to be killed
 // device-memory  takes nearly all device memory first           host-memory    can map little more host memory
 // host-dead      can map no more host memory once tracing runs  much           writes a large trace, for a full disk
@@ -95,7 +95,7 @@ static void limit_host(unsigned long long bytes) {
   }
   const rlim_t maximum = pages * (unsigned long long)sysconf(_SC_PAGESIZE) + bytes;
   const rlimit limit = {maximum, maximum};
-  if (pages == 0 || setrlimit(RLIMIT_AS, &limit)) printf("the limit cannot be set\n"), failed = 1;
+  if (pages == 0 || setrlimit(RLIMIT_AS, &limit)) printf("cannot set the limit\n"), failed = 1;
 }
 
 int main(int argc, char **argv) {

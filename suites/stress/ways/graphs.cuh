@@ -42,7 +42,7 @@ static void graph() {
     check(cudaGraphLaunch(instance, stream), "cudaGraphLaunch");
     stepped();
     if (i % 10 == 0) {
-      // Another instance in another stream, with a kernel outside of graphs between them.
+      // Another instance in another stream, with a kernel outside any graph between them.
       check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
       check(cudaGraphLaunch(other, side), "cudaGraphLaunch");
       stepped();
@@ -59,7 +59,7 @@ static void graph() {
 
 // A chain of three explicit nodes and one node concurrent with it.
 static void nodes() {
-  Data chain, beside;
+  Data chain, single;
   cudaGraph_t graph, clone;
   cudaGraphExec_t instance, clone_instance;
   cudaGraphNode_t node[4];
@@ -80,7 +80,7 @@ static void nodes() {
   };
   add(0, chain, 1, -1);
   add(1, chain, 2, 0);
-  add(2, beside, 3, 0);
+  add(2, single, 3, 0);
   add(3, chain, 4, 1);
   size_t count = 0;
   check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
@@ -100,9 +100,9 @@ static void nodes() {
     check(cudaGraphLaunch(i == 50 ? clone_instance : instance, 0), "cudaGraphLaunch");
     chain.stepped(1);
     chain.stepped(2);
-    beside.stepped(3);
+    single.stepped(3);
     chain.stepped(last);
   }
   chain.compare("nodes, chain");
-  beside.compare("nodes, beside");
+  single.compare("nodes, single");
 }

@@ -23,7 +23,7 @@ static bool check(cudaError_t error, const char *what) {
 
 constexpr unsigned ctas = 16, threads = 64, elements = ctas * threads;
 
-// A step that depends on the order of steps, with three accesses per thread.
+// A step whose result depends on the steps before it, with three accesses per thread.
 __global__ void step(const unsigned *in, unsigned *data, unsigned add) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   data[thread] = data[thread] * 3 + in[thread] + add;
@@ -46,7 +46,7 @@ __global__ void busy(const unsigned *in, unsigned *counts, unsigned long long cy
 
 __global__ void tiny(const unsigned *in, unsigned *out) { out[threadIdx.x] = in[threadIdx.x]; }
 
-// A barrier of all CTAs in each round; polls[cta] is how often thread 0 polled it.
+// A barrier across all CTAs in each round; polls[cta] counts how often its thread 0 polled.
 __global__ void meet(unsigned *arrived, unsigned *data, unsigned *polls, unsigned rounds) {
   unsigned polled = 0;
   for (unsigned round = 1; round <= rounds; ++round) {
@@ -85,7 +85,7 @@ struct Data {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
-  // Applies a step to the expected contents and the number of accesses.
+  // Applies a step to the expected contents and counts its accesses.
   void stepped(unsigned add) {
     for (unsigned i = 0; i < elements; ++i) wanted[i] = wanted[i] * 3 + in[i] + add;
     expected += 3ull * elements;
@@ -160,7 +160,7 @@ static void overlap() {
     check(cudaEventCreate(&end[i]), "cudaEventCreate");
     check(cudaMalloc(&counts[i], threads * sizeof(unsigned)), "cudaMalloc");
   }
-  for (int turn = 0; turn < 2; ++turn) { // the first turn loads and allocates
+  for (int turn = 0; turn < 2; ++turn) { // the first turn loads the kernel and allocates memory
     check(cudaEventRecord(origin, stream[0]), "cudaEventRecord");
     for (int i = 0; i < 2; ++i) {
       check(cudaEventRecord(begin[i], stream[i]), "cudaEventRecord");

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kTile = 16;
 
-// Weights of a step: the fraction of the temperature difference to a neighbour or the surroundings that it evens out.
+// Weights of a step: the fractions of the temperature differences to neighbours and surroundings that it evens out.
 struct Weights {
     float vertical, horizontal, surroundings, power;
 };

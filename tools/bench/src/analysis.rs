@@ -1,4 +1,4 @@
-//! `superstep-bench analysis`: speed and memory of the analysis.
+//! `superstep-bench analysis`: speed and memory use of the analysis.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -16,7 +16,7 @@ use superstep_trace::Capture;
 use crate::output::say_table;
 use crate::run::scratch;
 
-/// Words per array in the programs that are compared with hash maps.
+/// Words per array in the programs used to compare the engine with hash maps.
 const WORDS: u64 = 1 << 20;
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub struct Args {
 table! {
     /// One measurement.
     struct Measured = "analysis" {
-        measured: &'static str = "what was measured";
+        measured: &'static str = "name of the measurement";
         wall: f64 ["M accesses/s"] = "accesses per second of wall time, in millions";
         processor: f64 ["M accesses/s"] = "accesses per second if each thread had its own core, in millions";
         peak_mb: u64 ["MB"] = "peak resident memory of the process";
@@ -47,7 +47,7 @@ table! {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let scratch = scratch()?;
     say!(
-        "threads: {}; M accesses/s by wall time, and by processor time if each thread had its own core",
+        "threads: {}; M accesses/s, by wall time and by processor time (as if each thread had its own core)",
         threads()
     );
     match &args.capture {
@@ -107,7 +107,7 @@ fn compare_with_hash_maps(args: &Args, scratch: &Path) -> Result<(), Failure> {
         ];
         say_table(&rows);
         say!(
-            "ratio of the engine, volumes only, to hash maps: {:.1} by wall time, {:.1} by processor time",
+            "speed of the engine (volumes only) relative to hash maps: {:.1} by wall time, {:.1} by processor time",
             ratios[0],
             ratios[1]
         );
@@ -186,7 +186,7 @@ fn best<T>(
     Ok(best)
 }
 
-/// Returns the processor time of this process so far.
+/// Returns the processor time that this process has used so far.
 fn processor_s() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
@@ -195,7 +195,7 @@ fn processor_s() -> Option<f64> {
     Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
-/// Returns the number after `name` in a file about this process.
+/// Returns the number after `name` in a file in `/proc/self`.
 fn proc_number(file: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

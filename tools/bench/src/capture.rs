@@ -14,7 +14,7 @@ use crate::output::say_table;
 use crate::run::{executables, figures, scratch, spec, succeed, summary};
 
 const PATTERNS: [&str; 5] = ["coalesced", "strided", "broadcast", "scattered", "atomic"];
-/// Destinations of the records; the protocol `thesis` has only the last.
+/// Destinations of the records; the protocol `thesis` supports only the last.
 const SINKS: [(&str, RecordSink); 3] = [
     ("count", RecordSink::Count),
     ("memory", RecordSink::Memory),
@@ -22,7 +22,7 @@ const SINKS: [(&str, RecordSink); 3] = [
 ];
 /// Number of bins with the protocol `thesis`.
 const BINS: u32 = 64;
-/// Rounds per launch with the protocol `stream`: 2.16 million accesses each.
+/// Rounds per launch with the protocol `stream`; each round makes 2.16 million accesses.
 const ROUNDS: u32 = 512;
 /// Duration of untraced programs, and of those traced with the protocol `thesis`.
 const SHORT_SECONDS: f64 = 1.0;
@@ -40,12 +40,12 @@ pub struct Args {
 table! {
     /// One pattern with one sink.
     struct Row = "capture" {
-        sink: &'static str = "where the records end up";
+        sink: &'static str = "destination of the records";
         pattern: &'static str = "access pattern";
-        accesses_per_second: f64 ["accesses/s"] = "captured";
+        accesses_per_second: f64 ["accesses/s"] = "rate at which accesses are captured";
         bus_bytes_per_access: f64 ["bytes"] = "bytes transferred over the bus";
         stored_bytes_per_access: Option<f64> ["bytes"] = "bytes in the capture";
-        slowdown: f64 = "time divided by the time of the same accesses without a trace";
+        slowdown: f64 = "time divided by the time of the same accesses without tracing";
         lost: u64 ["accesses"] = "accesses that did not arrive";
         dma_share: f64 = "bus bandwidth divided by that of copies to page-locked memory";
     }

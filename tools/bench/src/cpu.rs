@@ -33,9 +33,9 @@ table! {
         program: String = "the program";
         size: String = "the problem size";
         launches: u64 = "kernel launches";
-        kernel_ms: f64 ["ms"] = "time of the kernels";
+        kernel_ms: f64 ["ms"] = "total time of the kernels";
         published_ms: f64 ["ms"] = "best published time";
-        published_by: String = "who published it";
+        published_by: String = "source of the published time";
         times_faster: f64 = "published time divided by ours";
     }
 }
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-        say!("\nKernels on all cores, and as serial loops");
+        say!("\nKernels on all cores, compared with serial loops");
         let (empty, twins): (Vec<_>, Vec<_>) =
             (best.into_iter()).partition(|twin| twin.serial_ns == 0.0);
         let rows = twins.into_iter().map(|twin| TwinRow {

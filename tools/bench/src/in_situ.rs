@@ -1,4 +1,4 @@
-//! `superstep-bench in-situ`: time and correctness of in-situ analysis, for a program whose volumes have formulas.
+//! `superstep-bench in-situ`: time and correctness of in-situ analysis, for a program whose volumes follow formulas.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -25,8 +25,8 @@ use crate::output::say_table;
 use crate::run::{executables, scratch, spec, succeed, summary};
 use counters::Traffic;
 
-/// Ways for the two halves of the program `halo` to exchange halos. The last one needs memory shared between processes,
-/// which the CPU backend does not support.
+/// Ways in which the two halves of the program `halo` exchange halos. The last one needs memory shared between
+/// processes, which the CPU backend does not support.
 const WAYS: [&str; 4] = ["peer", "copies", "managed", "processes"];
 /// Rows per halo, and time steps per launch.
 const PYRAMID: u32 = 2;
@@ -57,17 +57,17 @@ struct Size {
 table! {
     /// One way to exchange halos: bytes between the devices in a whole run, in both directions.
     struct Row = "links" {
-        way: String = "how the halos are exchanged";
-        program_bytes: u64 ["bytes"] = "by the program's own count";
+        way: String = "method of exchanging halos";
+        program_bytes: u64 ["bytes"] = "bytes that the program itself counted";
         trace: Traced;
-        nvlink_received_bytes: Option<u64> ["bytes"] = "by NVLink's counters, in the run without a trace";
-        nvlink_sent_bytes: Option<u64> ["bytes"] = "the same, for bytes sent";
-        model_error_percent: Option<f64> ["%"] = "of the model, relative to the bytes received";
+        nvlink_received_bytes: Option<u64> ["bytes"] = "bytes received in the untraced run, by NVLink's counters";
+        nvlink_sent_bytes: Option<u64> ["bytes"] = "bytes sent in the untraced run, by NVLink's counters";
+        model_error_percent: Option<f64> ["%"] = "error of the model, relative to the bytes received";
     }
 }
 
 table! {
-    /// Columns of [`Row`] from the trace.
+    /// Columns of [`Row`] that come from the trace.
     struct Traced {
         copied_bytes: u64 ["bytes"] = "copies issued by the host";
         accessed_bytes: u64 ["bytes"] = "accesses to memory of another device, counting each lane";

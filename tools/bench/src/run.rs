@@ -1,4 +1,4 @@
-//! Runs programs of a bundle.
+//! Runs programs from a bundle.
 
 use std::path::Path;
 use std::time::Duration;

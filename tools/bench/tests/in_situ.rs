@@ -1,4 +1,4 @@
-//! Runs the program of `superstep-bench in-situ` on the CPU backend with 10^6 accesses, and compares its sums with the
+//! Runs the program of `superstep-bench in-situ` on the CPU backend with 2^20 accesses, and compares its sums with the
 //! formula and its trace.
 
 mod common;

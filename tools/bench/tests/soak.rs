@@ -15,8 +15,8 @@ fn random_cases_pass_and_can_be_repeated() {
     let bundle = [&bundle[..], &["--backend", "cpu", "--out", "bundle"]].concat();
     run(&superstep, folder.path(), &bundle);
     let soak = ["soak", "bundle", "--size", "tiny", "--json", "soak.json"];
-    let many = [&soak[..], &["--hours", "0.0006", "--seed", "7"]].concat();
-    let out = run(&bench, folder.path(), &many);
+    let timed = [&soak[..], &["--hours", "0.0006", "--seed", "7"]].concat();
+    let out = run(&bench, folder.path(), &timed);
     let text = std::fs::read(folder.path().join("soak.json")).unwrap();
     let results: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(results["failures"], Value::Array(Vec::new()), "{out}");
@@ -24,7 +24,7 @@ fn random_cases_pass_and_can_be_repeated() {
     let total = |key: &str| results["total"][key].as_u64().unwrap();
     assert!(total("runs") > 0 && total("accesses") > 0, "{out}");
     let left = std::fs::read_dir(folder.path().join("out/soak")).unwrap();
-    assert_eq!(left.count(), 0, "folders of passed cases are removed");
+    assert_eq!(left.count(), 0, "folders of cases that pass are removed");
 
     let mut cases = out.lines().filter_map(|line| line.strip_prefix("case "));
     let first = cases.next().unwrap();

@@ -1,4 +1,4 @@
-//! Opens, verifies, scans and exports a capture with changed contents and correct checksums.
+//! Opens, verifies, scans and exports a capture with mutated contents and correct checksums.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,4 +1,4 @@
-//! Reads the manifests of a suite and of a benchmark, separated in the input by a line `---`.
+//! Reads the manifests of a suite and of a benchmark, separated by a `---` line in the input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

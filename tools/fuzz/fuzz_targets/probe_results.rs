@@ -1,4 +1,4 @@
-//! Reads and exports all parts of a probed run's results, with changed numbers.
+//! Reads and exports all parts of a probed run's results, with mutated numbers.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,4 +1,4 @@
-//! Reads the summary of a run, with changed values, and renders its page.
+//! Reads the summary of a run, with mutated values, and renders its page.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Reads a module's table of sites, with changed values.
+//! Reads a module's table of sites, with mutated values.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -4,11 +4,11 @@ use crate::codec::{Encoder, Offsets};
 use crate::container::{Kind, SealedChunk};
 use crate::{AccessGroup, LaunchId, WARP_LANES};
 
-/// Encoded bytes at which a chunk should be sealed: large enough to compress well, small enough to lose little when the
+/// Encoded bytes at which a chunk should be sealed: enough to compress well, but few enough that little is lost if the
 /// program is killed.
 const TARGET_CHUNK_BYTES: usize = 256 << 10;
 
-/// Number of groups at which a chunk should be sealed, since repeated groups take up almost no bytes.
+/// Number of groups at which a chunk should be sealed even if it is small: repeated groups take up almost no bytes.
 const TARGET_CHUNK_GROUPS: usize = 128 << 10;
 
 /// Collects access groups of one launch. Each producer thread has its own builder; the groups of one traced thread must

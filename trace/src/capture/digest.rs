@@ -1,10 +1,10 @@
 //! Digest of a launch: 128 bits over the multiset of its thread accesses, independent of their order and grouping.
 //!
 //! Each thread access (stream, launch, CTA, thread, site, operation, allocation key, offset, width) is hashed to two
-//! 64-bit words; the digest consists of their two sums, modulo 2^64. Addresses are hashed as allocation and offset, so
-//! that two runs or backends have equal digests if the program behaves the same. An address outside any allocation is
-//! hashed as is. Sites at which threads wait are left out ([`Site::is_steady`](crate::Site::is_steady)).
-//! `docs/trace-format.md` gives the formula.
+//! 64-bit words; the digest consists of the sums of the first words and of the second words, modulo 2^64. Addresses are
+//! hashed as allocation and offset, so two runs or backends have equal digests if the program behaves the same. An
+//! address outside any allocation is hashed as is. Sites at which threads wait are left out
+//! ([`Site::is_steady`](crate::Site::is_steady)). `docs/trace-format.md` gives the formula.
 
 use crate::program::allocations::DEVICE_HEAP;
 use crate::{AccessGroup, AllocationKey, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES};
@@ -152,7 +152,7 @@ const LANES: [u64; WARP_LANES] = {
     lanes
 };
 
-/// Defines a function with a plain loop, and compiles it again for vectors of processors that have them.
+/// Defines a function with a plain loop, and compiles it again for AVX2 and AVX-512, used if the processor has them.
 macro_rules! vectorised {
     ($(#[$doc:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),+) -> $result:ty $body:block) => {
         $(#[$doc])*
@@ -200,7 +200,7 @@ vectorised! {
 type Place = (u64, u64, u64);
 
 vectorised! {
-    /// Sums the hashes of a group's lanes. `threads` are the first thread of the warp and the lanes.
+    /// Sums the hashes of a group's lanes. `threads` consists of the warp's first thread and the lanes.
     fn sum(addresses: &[u64], place: Place, threads: (u64, &[u64]), seeds: [u64; 2]) -> [u64; 2] {
         let ((start, mask, key), (first_thread, lanes)) = (place, threads);
         let mut sums = [0u64; 2];

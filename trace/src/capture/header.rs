@@ -22,17 +22,17 @@ pub struct Header {
     pub arguments: Vec<String>,
     pub backend: Backend,
     pub device: DeviceInfo,
-    /// Start of the program, nanoseconds since 1970-01-01 UTC.
+    /// Start of the program, in nanoseconds since 1970-01-01 UTC.
     pub start_unix_ns: u64,
     /// The process that wrote the capture; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
-    /// SHA-256 (hexadecimal) of each source file, if the build provided them.
+    /// SHA-256 (hexadecimal) of each source file, if the build provided it.
     pub sources: BTreeMap<String, String>,
     /// Selection of recorded accesses; absent when all are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
-    /// Granularity of transfer endpoints in protocol `in-situ`; absent for single CTAs.
+    /// Granularity of transfer endpoints with the protocol `in-situ`; absent for single CTAs.
     #[serde(default, skip_serializing_if = "CtaBlocks::is_single_cta")]
     pub cta_blocks: CtaBlocks,
 }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// An open capture. Accesses are read on demand; everything else is in memory.
 ///
-/// If the program was killed, or files are truncated or damaged, its readable part is opened; `complete`
+/// If the program was killed, or files are truncated or damaged, the readable part is opened; `complete`
 /// is then false, and `problems` lists what is missing.
 #[derive(Debug, Default)]
 pub struct Capture {
@@ -66,7 +66,7 @@ pub struct GroupBuffer {
 }
 
 impl Capture {
-    /// Opens the capture in `path`, a folder or a file in it. Fails with [`TraceError::NotACapture`] if there is none,
+    /// Opens the capture at `path`, a folder or a file in it. Fails with [`TraceError::NotACapture`] if there is none,
     /// [`TraceError::FormatVersion`] if its version differs, and [`TraceError::Damaged`] if its header is unreadable.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let folder = open::capture_folder(path.as_ref())?;
@@ -75,7 +75,7 @@ impl Capture {
         let ended = capture.outcome.is_some();
         if !ended && !capture.damaged {
             capture.problems.push(format!(
-                "{} has no end: the program was killed, exited without running its exit handlers, or is still running",
+                "{} has no end chunk: the program was killed, skipped its exit handlers, or is still running",
                 events.path.display()
             ));
         }
@@ -175,7 +175,7 @@ impl Capture {
             marks += u64::from(group.is_grid_barrier());
             // A damaged chunk might repeat a group endlessly.
             if marks > MAX_CHUNK_ACCESSES {
-                return Err(reader.damaged(info, "the chunk has too many marks of grid barriers"));
+                return Err(reader.damaged(info, "the chunk has too many grid-barrier marks"));
             }
             if accesses > expected {
                 return Err(miscounted(format!("at least {accesses}")));
@@ -192,7 +192,7 @@ impl Capture {
     }
 
     /// Passes every group to `visit`, launch by launch, in host order. The groups of one thread are in program order.
-    /// Fails at the first damaged chunk; the groups before it have been visited.
+    /// Fails at the first damaged chunk, after visiting the groups before it.
     pub fn groups(&self, mut visit: impl FnMut(&LaunchRecord, &AccessGroup)) -> Result<()> {
         let mut buffer = GroupBuffer::default();
         for record in self.launches() {

@@ -20,7 +20,7 @@ impl Capture {
                 Ok(reader) if reader.stream == id.0 => reader,
                 Ok(reader) => {
                     let (path, stream) = (path.display(), reader.stream);
-                    self.damage(format!("{path} says that it belongs to stream {stream}"));
+                    self.damage(format!("{path} claims to belong to stream {stream}"));
                     continue;
                 }
                 Err(error @ (TraceError::Damaged { .. } | TraceError::FormatVersion { .. })) => {
@@ -33,7 +33,7 @@ impl Capture {
             let stream_ended = last.is_some_and(|chunk| chunk.kind == Kind::END);
             if self.outcome.is_some() && !stream_ended && reader.problem.is_none() {
                 self.problems
-                    .push(format!("{} has no end: chunks are missing", path.display()));
+                    .push(format!("{} ends early: chunks are missing", path.display()));
             }
             ended &= stream_ended;
             self.record_problem(&reader);
@@ -53,7 +53,7 @@ impl Capture {
         match &file.problem {
             None => {}
             Some(Problem::CutOff { offset }) => self.problems.push(format!(
-                "{} is cut off inside the chunk at byte {offset}; everything before it is kept",
+                "{} is cut off in the chunk at byte {offset}; everything before it is kept",
                 path.display()
             )),
             Some(Problem::Damaged { offset, reason }) => {

@@ -36,7 +36,7 @@ pub struct LaunchRecord<'a> {
     /// Index among all launches of the program, in host order.
     pub number: u32,
     pub launch: &'a Launch,
-    /// Which of its accesses were selected for recording.
+    /// The accesses that were selected for recording.
     pub recorded: Recorded,
     pub end: Option<&'a LaunchEnd>,
     pub chunks: &'a [ChunkRef],

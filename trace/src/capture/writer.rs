@@ -120,7 +120,7 @@ fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     }
 }
 
-/// Ends the files of the capture in `folder` if its program exited without doing so. Skips files that have an end.
+/// Ends the files of the capture in `folder` if its program exited without doing so. Skips files that have ended.
 pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
     let start = Instant::now();

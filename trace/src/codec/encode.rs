@@ -411,8 +411,8 @@ fn is_worth_moving(slot: &Slot, moved: u64, addresses: &[u64]) -> bool {
     bits <= addresses.len() as u32 * frame.bits || !addresses.iter().all(is_inside)
 }
 
-/// Returns the address of lane 0 and the stride, if all lanes have the same stride. Since two lanes nearly always do,
-/// they must also be close together.
+/// Returns the address of lane 0 and the stride, if all lanes have the same stride. Two lanes nearly always do, so they
+/// must also be close together.
 fn run_of(mask: u32, addresses: &[u64]) -> Option<(u64, u64)> {
     let &[first, second, ..] = addresses else {
         return None;

@@ -1,4 +1,4 @@
-//! State from earlier groups, which the encoder and the decoder both keep.
+//! State derived from earlier groups, which both the encoder and the decoder keep.
 
 use crate::WARP_LANES;
 
@@ -204,7 +204,7 @@ impl State {
         self.idle_lanes = !mask;
     }
 
-    /// Moves the slot to the current place. Returns 0 if it was already there, else 1.
+    /// Moves the slot to the current place. Returns 0 if it was already there, and 1 otherwise.
     #[inline]
     pub(super) fn arrive(&mut self, slot: usize) -> usize {
         let slot = &mut self.slots[slot];

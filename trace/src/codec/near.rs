@@ -1,6 +1,6 @@
 //! Encodes groups whose addresses are a base and 32-bit offsets, as in GPU records. The output equals that of
-//! [`Encoder::encode`]. If the slot's last group came in this form with the same lanes, the two are compared by
-//! offsets, which are half the size; the slot's shape is computed only when it is needed, by
+//! [`Encoder::encode`]. If the slot's last group came in this form with the same lanes, the two groups are compared by
+//! their offsets, which are half the size of addresses; the slot's shape is computed only when it is needed, by
 //! [`settle`](Encoder::settle).
 
 use super::bits;

@@ -7,7 +7,7 @@ use super::vectors::Row;
 use super::vectors::reduce;
 use crate::WARP_LANES;
 
-/// Bound on offsets that are compared. Neither their differences nor the differences of those need more than 32 bits.
+/// Bound on offsets that are compared. Their differences, and the differences between those, fit in 32 bits.
 const CLOSE_LIMIT: u32 = 1 << 29;
 
 /// Representation of distance 0 in [`Vectors::spread`], which makes all distances positive.
@@ -55,7 +55,7 @@ pub(super) struct Deviations<L> {
     pub units: L,
     /// Bitwise OR of `units`.
     pub any: u32,
-    /// Whether a deviation is not a multiple of the unit, so that `units` is inexact.
+    /// Whether any deviation is not a multiple of the unit, which makes `units` inexact.
     pub is_odd: bool,
 }
 

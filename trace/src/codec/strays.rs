@@ -23,20 +23,20 @@ impl Encoder {
         let Some(moved) = common_move(slot, mask, addresses) else {
             return false;
         };
-        let mut off = [0; WARP_LANES];
-        let strays = strays_of(slot, moved, mask, addresses, &mut off);
+        let mut deviations = [0; WARP_LANES];
+        let strays = strays_of(slot, moved, mask, addresses, &mut deviations);
         let shift = slot.frame.map_or(0, |frame| frame.shift);
         let (mut any, mut odd) = (0, 0);
         for index in lanes(strays) {
-            odd |= off[index];
-            off[index] = zigzag(off[index] as i64 >> shift);
-            any |= off[index];
+            odd |= deviations[index];
+            deviations[index] = zigzag(deviations[index] as i64 >> shift);
+            any |= deviations[index];
         }
         let width = bits::length(any);
         let fits = odd & bits::low_bits(shift) == 0
             && are_few_strays(strays.count_ones(), width, addresses.len());
         if fits {
-            self.write_strays(number, moved, strays, width, |index| off[index]);
+            self.write_strays(number, moved, strays, width, |index| deviations[index]);
         }
         fits
     }
@@ -94,28 +94,28 @@ pub(super) fn are_few_strays(count: u32, width: u32, active: usize) -> bool {
     (width <= MAX_WIDTH) & (bits <= MAX_BITS_PER_LANE * active as u32)
 }
 
-/// Returns the mask of the active lanes, by index, that did not move by `moved`, and writes their deviations to `off`.
+/// Returns the mask of the active lanes, by index, that did not move by `moved`; writes all lanes' deviations to `out`.
 #[inline(always)]
 fn strays_of(
     slot: &Slot,
     moved: u64,
     mask: u32,
     addresses: &[u64],
-    off: &mut [u64; WARP_LANES],
+    out: &mut [u64; WARP_LANES],
 ) -> u32 {
     let base = slot.base.wrapping_add(moved);
     if mask == u32::MAX && !slot.is_run {
-        for ((off, address), distance) in off.iter_mut().zip(addresses).zip(&slot.shape) {
-            *off = address.wrapping_sub(base).wrapping_sub(*distance);
+        for ((out, address), distance) in out.iter_mut().zip(addresses).zip(&slot.shape) {
+            *out = address.wrapping_sub(base).wrapping_sub(*distance);
         }
     } else {
-        for ((off, address), lane) in off.iter_mut().zip(addresses).zip(lanes(mask)) {
-            *off = address.wrapping_sub(base).wrapping_sub(slot.distance(lane));
+        for ((out, address), lane) in out.iter_mut().zip(addresses).zip(lanes(mask)) {
+            *out = address.wrapping_sub(base).wrapping_sub(slot.distance(lane));
         }
     }
-    let all = off.iter().enumerate();
-    all.fold(0, |strays, (index, &off)| {
-        strays | u32::from(off != 0) << index
+    let all = out.iter().enumerate();
+    all.fold(0, |strays, (index, &deviation)| {
+        strays | u32::from(deviation != 0) << index
     })
 }
 

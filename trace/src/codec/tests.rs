@@ -360,7 +360,7 @@ fn any_group() -> impl Strategy<Value = AccessGroup> {
         )
 }
 
-/// Returns the address of `lane` in an iteration at site `number`, which has one of six kinds. If this were inlined
+/// Returns the address of `lane` in an iteration at site `number`, which is of one of six kinds. If this were inlined
 /// into [`any_program`], LLVM 22 would take more than ten minutes to compile the loops.
 #[inline(never)]
 fn address_of(

@@ -60,7 +60,7 @@ impl ChunkReader {
         file.read_exact_at(&mut header, 0)
             .map_err(TraceError::unreadable(path))?;
         if header[0..8] != MAGIC {
-            let reason = "this is not a Superstep capture file: its first bytes differ";
+            let reason = "this is not a Superstep capture file: it does not start with the format's magic bytes";
             return Err(damaged(reason.to_owned()));
         }
         if xxh3_64(&header[..24]) != u64_at(&header, 24) {
@@ -139,7 +139,7 @@ impl ChunkReader {
             return Err(self.damaged(chunk, "the chunk's checksum does not match"));
         }
         if chunk.flags != 0 && decompress(chunk, stored, out).is_none() {
-            return Err(self.damaged(chunk, "the chunk does not decompress to its length"));
+            return Err(self.damaged(chunk, "the chunk does not decompress to its stated length"));
         }
         Ok(())
     }
@@ -227,7 +227,7 @@ fn parse_chunk_header(
         return Err(format!("{bytes} bytes cannot hold {items} accesses"));
     }
     if info.flags == 0 && bytes != info.stored_bytes {
-        return Err("the lengths of an uncompressed chunk differ".to_owned());
+        return Err("the two lengths of an uncompressed chunk differ".to_owned());
     }
     Ok(info)
 }

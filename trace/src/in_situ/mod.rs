@@ -94,11 +94,11 @@ pub struct LaunchSums {
     pub several_writers_bytes: u64,
     /// The part of `several_writers_bytes` that at least one plain store wrote.
     pub racing_bytes: u64,
-    /// Bytes loaded without atomics that another CTA had stored earlier in the launch. This is a lower bound: in
-    /// another order, CTAs might exchange more.
+    /// Bytes loaded without atomics that another CTA had stored earlier in the launch. This is a lower bound:
+    /// if the CTAs ran in another order, they might exchange more.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_loaded_bytes: u64,
-    /// The same for bytes loaded by atomics; always 0 on a GPU.
+    /// The same count for bytes loaded by atomics; always 0 on a GPU.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub within_launch_atomic_bytes: u64,
     /// Bytes loaded from memory without a shadow. They count as unknown and could be of any class.
@@ -145,7 +145,7 @@ pub struct FirstRead {
     pub receiver_launch: u32,
     /// Bytes stored by the source that another entity reads for the first time.
     pub stored_bytes: u64,
-    /// Bytes read that any of several CTAs of the source might have written last. Neither `stored_bytes` nor
+    /// Bytes read whose last writer could be any of several CTAs of the source. Neither `stored_bytes` nor
     /// [`Received`] counts them fully.
     pub several_bytes: u64,
     /// Bytes that the reader might have read before.

@@ -137,7 +137,7 @@ fn import_stream(
                     _ => *sites
                         .get(&(kernel.clone(), record.op, record.width_bytes))
                         .ok_or_else(|| {
-                            let reason = "the file changed while it was imported";
+                            let reason = "the file changed while it was being imported";
                             TraceError::damaged(path, 0, reason)
                         })?,
                 };

@@ -57,7 +57,7 @@ pub struct LaunchResult {
     pub elapsed_ns: u64,
     pub fields: Part,
     pub threads: Option<Part>,
-    /// Slots in `threads`, in its order; `None` for all.
+    /// Slots that `threads` contains, in order; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_slots: Option<Vec<u32>>,
     /// All tables in sequence.
@@ -65,7 +65,7 @@ pub struct LaunchResult {
 }
 
 impl LaunchResult {
-    /// Returns the slots in `threads`, in its order.
+    /// Returns the slots that `threads` contains, in order.
     pub fn used_slots(&self) -> impl Iterator<Item = u32> + '_ {
         let all = self.first_slot..self.first_slot + self.slots;
         let listed = self.thread_slots.iter().flatten().copied();

@@ -40,7 +40,7 @@ pub enum FieldsIn {
     /// In registers (or on the stack) until the function with the site returns.
     #[default]
     Registers,
-    /// In memory: each handler call starts with fresh fields, which are then combined into memory.
+    /// In memory: each handler call starts with fresh fields, which are then combined with those in memory.
     Memory,
 }
 

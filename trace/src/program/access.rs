@@ -40,7 +40,7 @@ impl AccessGroup {
         self.mask.count_ones() as usize
     }
 
-    /// Returns whether the group is not an access, but marks that its lanes passed a grid barrier.
+    /// Returns whether the group is not an access but a mark that its lanes passed a grid barrier.
     pub const fn is_grid_barrier(&self) -> bool {
         self.site.0 == SiteId::GRID_BARRIER.0
     }

@@ -9,7 +9,7 @@ pub const DEVICE_HEAP: &str = "device malloc heap";
 /// Size of the pages in which a GPU maps device memory. Memory is mapped up to the end of an allocation's last page.
 pub const DEVICE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Identity of an allocation that is the same in every run and on every backend.
+/// Identity of an allocation, which is the same in every run and on every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AllocationKey {
     /// Ordinal among the program's allocations that are not symbols, counted from 0.
@@ -117,7 +117,7 @@ impl<'a> AllocationMap<'a> {
         }
     }
 
-    /// Adds an allocation, and removes any that it overlaps, which must have been freed unnoticed.
+    /// Adds an allocation, and removes any that it overlaps: those must have been freed without an event.
     pub(crate) fn insert(&mut self, new: &'a Allocation) {
         if new.bytes > 0 {
             let from = self.live.partition_point(|old| old.end() <= new.address);

@@ -1,4 +1,4 @@
-//! A process of a program, and the folder with the captures of all its processes.
+//! A process of a program, and the folder with the captures of all the program's processes.
 
 use crate::capture::writer::EVENTS_FILE;
 use crate::error::{Result, TraceError};

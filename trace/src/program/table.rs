@@ -34,7 +34,7 @@ named! {
 named! {
     /// Evidence that a site accesses global memory.
     pub enum Proof("proof") {
-        /// The address space analysis proved it.
+        /// The address-space analysis proved it.
         Proven => "proven",
         /// The program tests each address while it runs.
         Tested => "tested",
@@ -95,7 +95,7 @@ pub struct ModuleTable {
     /// Number of accepted pieces of inline PTX whose accesses are unknown and therefore not traced.
     #[serde(default)]
     pub opaque_assembly: u32,
-    /// Whether the trace has marks of its kernels' grid barriers.
+    /// Whether the trace contains marks for its kernels' grid barriers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_barriers: bool,
     /// Whether its kernels can launch kernels, which the GPU runtime must launch on their behalf.
@@ -107,7 +107,7 @@ pub struct ModuleTable {
 }
 
 impl ModuleTable {
-    /// Returns the table of a module without sites and kernels.
+    /// Returns the table of a module without sites or kernels.
     pub fn new(name: impl Into<String>, backend: Backend, probe: Probe) -> Self {
         ModuleTable {
             schema_version: TABLE_SCHEMA_VERSION,

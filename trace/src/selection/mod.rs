@@ -2,7 +2,7 @@
 //!
 //! A selection has two parts. The *scope* is the part of the program that the user is interested in: kernels by name,
 //! some of their launches, ranges of CTAs. The *sample* is a random part of the scope, from which totals over the scope
-//! can be estimated with their error. It is drawn with a hash of a seed, identically on host and device, so runs are
+//! and their errors can be estimated. It is drawn with a hash of a seed, identically on host and device, so runs are
 //! repeatable, and a reader of the capture can tell which CTAs were sampled.
 
 pub(crate) mod pattern;
@@ -12,7 +12,7 @@ use crate::capture::digest::mix;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Minimum expected number of sampled CTAs in each grid, and how many of each kernel's first launches are always
+/// Minimum expected number of sampled CTAs in each grid, and the number of each kernel's first launches that are always
 /// sampled. With fewer, the error cannot be estimated.
 pub const MIN_SAMPLED: u64 = 8;
 
@@ -43,7 +43,7 @@ pub struct CtaRange {
     pub last: u32,
 }
 
-/// Which of a program's accesses to record; all by default.
+/// The accesses of a program to record; by default, all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {

@@ -16,7 +16,7 @@ pub const BINARIES: [&str; 4] = [
     "libsuperstep_cuda.so",
 ];
 
-/// Files that are copied: device code, headers, probes, suites with their golden results, and the documents.
+/// Files that are copied: device code, headers, probes, suites with their golden results, and the documentation.
 const SHIPPED: [&str; 11] = [
     "CHANGELOG.md",
     "LICENSE-APACHE",

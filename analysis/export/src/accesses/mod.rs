@@ -44,7 +44,7 @@ pub struct Choice {
     pub kernel: Option<Pattern>,
     /// CTAs by linear number; empty selects all.
     pub ctas: Vec<CtaRange>,
-    /// Columns by name; `None` selects all. They always come in table order.
+    /// Names of the columns, which are always returned in table order; `None` selects all.
     pub columns: Option<Vec<String>>,
     /// Number of decoding threads; `None` uses one per core.
     pub threads: Option<NonZero<usize>>,
@@ -87,8 +87,8 @@ struct Shared {
     capture: Arc<Capture>,
     ops: SiteOps,
     tasks: Vec<Task>,
-    /// Index of the next task, and the channel of chunks in task order. The channel's capacity limits how far ahead the
-    /// threads run.
+    /// Index of the next task, and the channel that delivers chunks in task order. The channel's capacity limits how
+    /// far ahead the threads run.
     next: Mutex<(usize, SyncSender<Receiver<Message>>)>,
     ctas: Vec<CtaRange>,
     schema: SchemaRef,
@@ -136,7 +136,7 @@ pub fn read(capture: Arc<Capture>, choice: &Choice) -> Result<AccessBatches> {
     })
 }
 
-/// Checks a choice. Fails if the capture has no accesses or lacks a chosen launch, kernel or column.
+/// Validates a choice. Fails if the capture has no accesses or lacks a chosen launch, kernel or column.
 pub fn check(capture: &Capture, choice: &Choice) -> Result<()> {
     select(capture, choice).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Matches each load by address with the stores that it reads from.
+//! Matches each load, by address, with the stores whose values it reads.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,4 +1,4 @@
-//! The three structures from appendix B of Rieber 2017, built by its rules: accesses match by address.
+//! The three structures from appendix B of Rieber 2017, built by its rules: accesses are matched by address.
 //!
 //! A load communicates if its address was last stored to in an earlier launch by another entity (kernel and CTA
 //! number); every entity that stored to it in that launch is a source. An atomic is a load and a store. As in the
@@ -116,9 +116,9 @@ fn steps(capture: &Capture) -> Vec<Step> {
     (launches.iter().zip(numbers))
         .map(|(launch, number)| {
             let name = display_name(number);
-            let same = (0..kernels.len()).filter(|&other| display_name(other) == name);
+            let namesakes = (0..kernels.len()).filter(|&other| display_name(other) == name);
             Step {
-                kernel: if same.count() > 1 {
+                kernel: if namesakes.count() > 1 {
                     kernels[number]
                 } else {
                     name

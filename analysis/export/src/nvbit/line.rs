@@ -32,11 +32,11 @@ pub struct AccessLine<'a> {
     pub cta: [u32; 3],
     pub warp: u32,
     pub opcode: &'a str,
-    /// Address of each lane; 0 for an inactive one.
+    /// Address that each lane accesses; 0 if the lane is inactive.
     pub addresses: [u64; 32],
 }
 
-/// The error is the reason why a line is not valid output of `mem_trace`.
+/// The error explains why a line is not valid `mem_trace` output.
 type Result<T, E = String> = std::result::Result<T, E>;
 
 /// Parses a line; returns `None` for one without the prefix `MEMTRACE:`.
@@ -69,7 +69,7 @@ fn launch_line(text: &str) -> Result<LaunchLine<'_>> {
         kernel,
         grid: triple(field("grid size ")?, "a grid size as x,y,z")?,
         block: triple(field("block size ")?, "a block size as x,y,z")?,
-        shared_bytes: number(field("shmem ")?, "a number of bytes of shared memory")?,
+        shared_bytes: number(field("shmem ")?, "a shared-memory size in bytes")?,
         stream: number(field("cuda stream id ")?, "a stream id")?,
     })
 }

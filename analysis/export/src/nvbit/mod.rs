@@ -7,7 +7,7 @@
 //!
 //! Other lines (NVBit's banner, the program's own output) are ignored. The text has no allocations, host copies or
 //! source lines, so a site is a kernel/opcode pair, and bytes that no kernel wrote count as uninitialised.
-//! `warp` is NVBit's number, which is a slot on the multiprocessor. An address of 0 means an inactive lane.
+//! `warp` is NVBit's warp number, which is a slot on the multiprocessor. An address of 0 marks an inactive lane.
 
 mod line;
 mod opcode;

@@ -25,7 +25,7 @@ pub fn group(site: u16, cta: u32, sm: u32, words: &[u64]) -> AccessGroup {
     }
 }
 
-/// Writes a capture of launches in stream 0, given by kernel (`write` or `read`) and access groups.
+/// Writes a capture of launches in stream 0, each given by its kernel (`write` or `read`) and access groups.
 pub fn capture(folder: &Path, launches: &[(&str, Vec<AccessGroup>)]) -> Arc<Capture> {
     let site = |local, op| Site {
         function: "_Z4stepPf".into(),

@@ -74,7 +74,7 @@ pub(crate) enum Block {
 
 pub(crate) type Spare = Pool<Vec<Record>>;
 
-/// Keeps only the memory of `blocks` for reuse.
+/// Keeps the memory of `blocks` for reuse, in place of any memory that was kept before.
 pub(crate) fn recycle(blocks: impl IntoIterator<Item = Block>, spare: &Spare) {
     let mut spare = spare.objects();
     spare.clear();
@@ -172,7 +172,7 @@ impl Block {
 /// Minimum number of records that justifies a separate task.
 const TASK_RECORDS: usize = 1024;
 
-/// Returns the number of shards per task, so that a small number of `records` does not occupy all threads.
+/// Returns the number of shards per task, chosen so that a small number of `records` does not occupy all threads.
 pub(crate) fn shards_per_task(records: usize) -> usize {
     SHARDS / (records / TASK_RECORDS).clamp(1, SHARDS)
 }

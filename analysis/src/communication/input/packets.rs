@@ -44,7 +44,7 @@ struct Wide {
 pub(crate) struct Packet {
     pub(crate) bucket: u32,
     pub(crate) chunk: u64,
-    /// Number of the packet within its cutter.
+    /// Number of the packet among those of the same cutter.
     pub(crate) number: u32,
     pub(crate) bytes: Vec<u8>,
 }
@@ -84,7 +84,7 @@ impl Cutter {
         }
     }
 
-    /// Counts only the grid-barrier marks in earlier chunks of the launch at `position`, which other tasks cut.
+    /// Counts the grid-barrier marks in earlier chunks of the launch at `position`; other tasks cut these chunks.
     pub(crate) fn skip(&mut self, position: u32, source: &impl GroupSource) -> Result<()> {
         for chunk in 0..source.chunks() {
             self.phases.0 = position;

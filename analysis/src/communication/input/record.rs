@@ -25,10 +25,10 @@ const PIECE: u16 = 1 << 15;
 const WIDTH: u16 = READS - 1;
 const WARP: u16 = (1 << WARP_BITS) - 1;
 const WARP_BITS: u32 = 5;
-/// Largest number of a site; the bits above contain the binary logarithm of [`Record::times`].
+/// Largest site number; the bits above it contain the binary logarithm of [`Record::times`].
 pub(crate) const MAX_SITE: u32 = (1 << SITE_BITS) - 1;
 const SITE_BITS: u32 = 27;
-/// The last phase that is distinguished; later ones count as this one.
+/// Last phase that a record can represent; later phases count as this one.
 const LAST_PHASE: u16 = u16::MAX >> WARP_BITS;
 
 /// Accesses of consecutive active lanes of one warp at one site, entirely in one page.
@@ -129,7 +129,7 @@ impl Record {
         }
     }
 
-    /// Returns the record of accesses that were made `1 << power` times.
+    /// Returns the record for accesses that were made `1 << power` times.
     pub(crate) fn repeated(mut self, power: u32) -> Self {
         self.origin |= power << SITE_BITS;
         self
@@ -218,7 +218,7 @@ pub(crate) struct CtaOrder {
 }
 
 impl CtaOrder {
-    /// Sorts by CTA and, with `phases`, by phase. Keeps each thread's accesses in program order.
+    /// Sorts by CTA and, if `phases` is set, by phase. Keeps each thread's accesses in program order.
     pub(crate) fn sort(&mut self, records: &mut [Record], phases: bool) {
         let ctas = records.iter().map(|record| record.cta);
         let (low, high) = ctas.fold((u32::MAX, 0), |(low, high), cta| {
@@ -381,7 +381,7 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, out: &mut Ve
             at += 1;
             continue;
         }
-        // Counts the lanes that continue the arithmetic sequence. Its step is the width or zero.
+        // Counts the lanes that continue the arithmetic sequence, whose step is the width or zero.
         let step = if next == Some(&first) { 0 } else { width };
         let mut count = 2;
         if at == 0 && is_sequence(addresses, step) {

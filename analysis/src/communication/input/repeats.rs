@@ -1,7 +1,7 @@
-//! Accesses that a warp repeats, as when it waits for another CTA or updates sums in memory: kept once, with the number
-//! of times.
+//! Accesses that a warp repeats, for example while it waits for another CTA or updates sums in memory. They are kept
+//! once, with a repeat count.
 //!
-//! Loads of a launch read memory as it was before the launch, unless the thread itself has stored to it. Therefore a
+//! Loads in a launch see memory as it was before the launch, unless the thread itself has stored to it. Therefore, a
 //! load counts like the previous one if the warp has not stored to other bytes since. A store that the same threads
 //! have made before in the same phase changes nothing.
 
@@ -14,8 +14,8 @@ use superstep_trace::{AccessGroup, Op, SiteId, WARP_LANES};
 const WARPS: usize = 1 << 10;
 const SLOT_BITS: u32 = 12;
 
-/// Number of groups in a window, more than the warps of a multiprocessor make in an iteration of most loops; small in
-/// tests, so that they cover skipped windows.
+/// Number of groups in a window: more than a multiprocessor's warps make in one iteration of most loops, but only a few
+/// in tests, so that they cover skipped windows.
 const WINDOW: u32 = if cfg!(test) { 16 } else { 1 << 13 };
 /// Minimum number of repetitions in a window. If there are fewer, the next windows are not searched.
 const WORTHWHILE: u32 = WINDOW / 16;
@@ -81,7 +81,7 @@ fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Epochs in which a warp of one CTA has not stored to other bytes than before. No two warps have the same.
+/// Current epoch of a warp of one CTA; a new one starts when the warp stores to other bytes. No two warps share one.
 #[derive(Clone, Copy, Default)]
 struct Warp {
     cta: u32,
@@ -242,7 +242,7 @@ impl Repeats {
         (self.warps[warp].epoch, self.warps[warp].phase) = (epoch, epoch);
     }
 
-    /// Adds the records of all repetitions to those of the block, so that it can end.
+    /// Adds the records of all repetitions to those of the block, so that the block can end.
     pub(crate) fn end(
         &mut self,
         context: (&Phases, &WideAccesses),
@@ -278,7 +278,7 @@ impl Repeats {
         };
         (self.left, self.found) = (windows * WINDOW, 0);
         if !self.is_searching {
-            // Stores in the skipped windows are not noticed.
+            // Stores in the skipped windows are not tracked.
             self.block = self.new_epoch();
         }
     }
@@ -289,7 +289,7 @@ impl Repeats {
         }
     }
 
-    /// Makes records of a slot's repetitions: for each bit of the lanes' numbers, those of the lanes in which it is set.
+    /// Makes records of a slot's repetitions: for each bit of the repeat counts, those of the lanes whose count has it.
     fn end_slot(&mut self, index: usize, context: (&Phases, &WideAccesses)) {
         let slot = &mut self.slots[index];
         let Some(op) = slot.op.filter(|_| slot.groups > 0) else {

@@ -12,7 +12,7 @@ use superstep_trace::{AllocationId, SiteId};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Bytes that one instruction of a launch loaded from one allocation and that one instruction of an earlier launch had
-/// stored; each access counts. Launches are indices into [`super::Communication::launches`].
+/// stored, counting every access. Launches are indices into [`super::Communication::launches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SiteFlow {
     pub receiver_launch: u32,
@@ -88,7 +88,7 @@ impl ArrayVolume {
 }
 
 /// Bytes that one instruction loaded from one allocation, in all launches of one kernel, and that another CTA stored in
-/// the same launch; each access counts.
+/// the same launch, counting every access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WithinLaunch {
     /// Index of the kernel in [`super::Communication::kernels`].

@@ -8,7 +8,7 @@ use crate::communication::spill::sorted::Sorter;
 use crate::error::Result;
 use superstep_trace::Cancellation;
 
-/// Number of entries that a shard may always keep, whatever the limit; small, so that small tests cover all paths.
+/// Number of entries that a shard may always keep, whatever the limit; low, so that small tests cover all paths.
 const MIN_ENTRIES: usize = 8;
 
 /// Number of transfers or stores that a shard may keep from one launch to the next.

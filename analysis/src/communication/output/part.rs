@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AllocationId, SiteId};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Receiving CTA, number and source of an access across a page boundary.
+/// Receiving CTA of an access across a page boundary, number of the access, and its source.
 pub(crate) type WideSource = (u32, u32, Tag);
 
 /// Sums over one launch's accesses to some of the pages.

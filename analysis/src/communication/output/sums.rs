@@ -79,7 +79,7 @@ pub(crate) struct Sums {
     pub(crate) unordered: u64,
     pub(crate) unknown: u64,
     pub(crate) local: u64,
-    /// Loaded bytes of any class that another CTA stores in the launch; atomics are separate.
+    /// Loaded bytes of any class that another CTA stores in the launch; atomics are counted separately.
     pub(crate) within_launch: u64,
     pub(crate) within_launch_atomic: u64,
     pub(crate) multiple_writers: u64,

@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 table! {
     /// Volumes in bytes. An atomic operation counts as both a load and a store of its bytes.
     ///
-    /// The seven classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
+    /// The seven classes of loaded bytes add up to `loaded_bytes`; each access counts at its full width.
     pub struct Volume: Copy, Eq, Serialize, Deserialize {
         loaded_bytes: u64 ["bytes"] = "loaded, including atomics; the next seven columns add up to it";
         communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
@@ -123,21 +123,21 @@ pub struct Communication {
     pub total: Volume,
     /// Flows between launches, sorted.
     pub flows: Vec<Flow>,
-    /// Transfers between CTAs, sorted; empty without [`super::Options::transfers`].
+    /// Transfers between CTAs, sorted; empty unless [`super::Options::transfers`] is set.
     pub transfers: Transfers,
-    /// Strides, in the order of `launches`; empty without [`super::Options::strides`].
+    /// Strides, in the order of `launches`; empty unless [`super::Options::strides`] is set.
     pub strides: Vec<LaunchStrides>,
-    /// Communication between instructions, in ascending order; empty without [`super::Options::details`].
+    /// Communication between instructions, in ascending order; empty unless [`super::Options::details`] is set.
     pub site_flows: Vec<SiteFlow>,
-    /// Volumes by allocation and kernel, in ascending order; empty without [`super::Options::details`].
+    /// Volumes by allocation and kernel, in ascending order; empty unless [`super::Options::details`] is set.
     pub arrays: Vec<ArrayVolume>,
-    /// Footprints, in the order of `launches`; empty without [`super::Options::details`].
+    /// Footprints, in the order of `launches`; empty unless [`super::Options::details`] is set.
     pub footprints: Vec<Footprint>,
-    /// Loads of bytes that another CTA stores in the same launch, in ascending order; empty without
-    /// [`super::Options::details`].
+    /// Loads of bytes that another CTA stores in the same launch, in ascending order; empty unless
+    /// [`super::Options::details`] is set.
     pub within_launch: Vec<WithinLaunch>,
-    /// Accesses by instruction, in ascending order; empty without [`super::Options::details`].
+    /// Accesses by instruction, in ascending order; empty unless [`super::Options::details`] is set.
     pub accessed: Vec<(SiteId, SiteCount)>,
-    /// Loads of unwritten bytes, in ascending order; empty without [`super::Options::details`].
+    /// Loads of unwritten bytes, in ascending order; empty unless [`super::Options::details`] is set.
     pub unwritten: Vec<UnwrittenRead>,
 }

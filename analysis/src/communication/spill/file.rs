@@ -94,14 +94,14 @@ pub(crate) trait Fixed: FromBytes + IntoBytes + Immutable {}
 
 impl<T: FromBytes + IntoBytes + Immutable> Fixed for T {}
 
-/// Removes the first item from `bytes`; returns `None` if there are too few bytes.
+/// Removes the first item from `bytes` and returns it; returns `None` if there are too few bytes.
 pub(crate) fn next<T: Fixed>(bytes: &mut &[u8]) -> Option<T> {
     let (first, rest) = T::read_from_prefix(bytes).ok()?;
     *bytes = rest;
     Some(first)
 }
 
-/// Removes the first `count` items from `bytes`; returns `None` if there are too few bytes.
+/// Removes the first `count` items from `bytes` and returns them; returns `None` if there are too few bytes.
 pub(crate) fn next_items<T: Fixed>(bytes: &mut &[u8], count: usize) -> Option<Vec<T>> {
     let (items, rest) = bytes.split_at_checked(count.checked_mul(size_of::<T>())?)?;
     *bytes = rest;

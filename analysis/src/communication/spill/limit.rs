@@ -1,4 +1,4 @@
-//! The memory limit of an analysis.
+//! Limits the memory that an analysis uses.
 
 use super::file::SpillFolder;
 use super::sorted::{Item, Sorter};
@@ -18,7 +18,7 @@ pub struct MemoryLimit {
     pub spill_into: PathBuf,
 }
 
-/// Number of a shard's records that a thread may always load at once, whatever the limit; small, so that small tests
+/// Number of a shard's records that a thread may always load at once, whatever the limit; low, so that small tests
 /// cover all paths.
 const MIN_RECORDS: usize = 8;
 

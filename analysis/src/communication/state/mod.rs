@@ -1,4 +1,4 @@
-//! State of memory by page: the last writers of each byte, and passes over its readers.
+//! State of memory by page: the last writers of each byte, and passes over the reads.
 
 pub(crate) mod bitmap;
 pub(crate) mod cells;

@@ -34,7 +34,7 @@ impl Store {
         offset - (offset + PAGE_BYTES * width - first) % width
     }
 
-    /// Returns whether both consist of accesses by the same CTA that are either equal or disjoint.
+    /// Returns whether both stores consist of accesses by the same CTA that are either equal or disjoint.
     fn is_aligned_with(&self, other: &Self) -> bool {
         (self.tag, self.width) == (other.tag, other.width)
             && self.start(usize::from(other.first)) == usize::from(other.first)
@@ -111,8 +111,8 @@ impl Ranges {
         )
     }
 
-    /// Returns the last writer of the byte at `offset`, and the end of the following bytes with the same writer, at
-    /// most `end`.
+    /// Returns the last writer of the byte at `offset`, and the end of the following bytes with the same writer, but
+    /// at most `end`.
     #[inline]
     pub(crate) fn segment(&self, offset: usize, end: usize) -> (Tag, usize) {
         let mut index = self.index(offset);

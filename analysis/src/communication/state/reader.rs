@@ -1,4 +1,4 @@
-//! Finds the writers of the bytes that an access reads, and counts the bytes as `docs/metrics.md` defines.
+//! Finds the writers of the bytes that an access reads, and counts the bytes as defined in `docs/metrics.md`.
 
 use super::bitmap::Bitmap;
 use super::local::Local;
@@ -466,7 +466,7 @@ pub(crate) fn by_allocation(
     sink(regions.at(rest.address), &rest);
 }
 
-/// Marks `bits` of word `word` in the page at `base`, bytes with the single writer `tag`, as read by another entity.
+/// Marks `bits` of word `word` in the page at `base`, all written by `tag` alone, as read by another entity.
 #[inline]
 pub(crate) fn mark_read(
     page: &mut Page,

@@ -195,7 +195,7 @@ impl Page {
         size_of::<Self>() + cells
     }
 
-    /// Returns the last writer of the byte at `offset`, and the first later offset with a different one, at most `end`.
+    /// Returns the last writer of the byte at `offset`, and the first later offset with another one, but at most `end`.
     #[inline]
     pub(crate) fn segment(&self, offset: usize, end: usize) -> (Tag, usize) {
         match &self.layout {
@@ -228,7 +228,7 @@ impl Page {
         offset >> self.shift == (offset + len - 1) >> self.shift
     }
 
-    /// Marks `bits` of word `word`, bytes with single writers, as read by another entity; returns those that were
+    /// Marks `bits` of word `word`, which must have single writers, as read by another entity; returns those that were
     /// unmarked.
     #[inline]
     pub(crate) fn count_read(&mut self, word: usize, bits: u64) -> u64 {

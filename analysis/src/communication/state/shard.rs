@@ -184,7 +184,7 @@ impl Shard {
         self.pending = events;
     }
 
-    /// Returns whether any copy has not been checked yet.
+    /// Returns whether any copies are still unchecked.
     pub(crate) fn has_pending_queries(&self) -> bool {
         let mut events = self.pending.iter();
         events.any(|event| matches!(event.event, Event::Copied(_)))
@@ -226,7 +226,7 @@ impl Shard {
         }
     }
 
-    /// Returns whether all bytes of `start..end` that are in the pages in memory are unwritten.
+    /// Returns whether the pages in memory contain no written byte of `start..end`.
     fn is_unwritten(&self, start: u64, end: u64) -> bool {
         self.overlapping_pages(start, end).iter().all(|&number| {
             let (offset, len) = part(number, start, end);

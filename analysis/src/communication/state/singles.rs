@@ -1,4 +1,4 @@
-//! Reads of a page by many single accesses with different writers, which are typical of scattered accesses.
+//! Reads of a page that consist of many single accesses with different writers, as in programs with scattered accesses.
 
 use super::reader::{Reader, Seen, mark_read};
 use super::shadow::Tag;
@@ -12,7 +12,7 @@ const BATCH_RECORDS: usize = 256;
 const OTHERS: usize = 3;
 
 impl Seen {
-    /// Resets the generations if not enough numbers are left for `count` more.
+    /// Resets the generations if too few numbers are left for `count` more.
     fn make_room_for_generations(&mut self, count: usize) {
         if u32::MAX as usize - self.generation as usize <= count {
             self.generations.fill(0);
@@ -20,7 +20,7 @@ impl Seen {
         }
     }
 
-    /// Marks `cell` in `generation`; returns whether it was not marked yet.
+    /// Marks `cell` in `generation`; returns whether it was unmarked.
     #[inline]
     fn is_new(&mut self, cell: usize, generation: u32) -> bool {
         std::mem::replace(&mut self.generations[cell], generation) != generation

@@ -1,4 +1,4 @@
-//! The threads that store each byte of a page in the current launch, for loads in the same launch.
+//! The threads that store each byte of a page in the current launch, used to classify loads in the same launch.
 
 use super::local::Local;
 use super::shadow::{PAGE_BYTES, Page, Tag, cells};
@@ -6,7 +6,7 @@ use super::unwritten::lanes;
 use crate::communication::input::record::Record;
 use std::collections::BTreeMap;
 
-/// No writer. Other values have the CTA in the upper half and the thread plus one in the lower half.
+/// No writer. Other values hold the CTA number in the upper half and the thread number plus one in the lower half.
 const NONE: u64 = 0;
 const MULTIPLE_CTAS: u64 = u64::MAX;
 /// Lower half for multiple threads of one CTA.
@@ -14,7 +14,7 @@ const MULTIPLE_THREADS: u64 = u32::MAX as u64;
 
 /// Bit set in [`Writers::phases`] if the CTA stores in the phase itself, not only in an earlier one.
 const THIS_PHASE: u32 = 1 << 31;
-/// Values for no CTA and for multiple CTAs in [`Writers::phases`]. Other values are the CTA plus one.
+/// Values for no CTA and for multiple CTAs in [`Writers::phases`]. Other values are the CTA number plus one.
 const NO_CTA: u32 = 0;
 const MULTIPLE: u32 = THIS_PHASE - 1;
 

@@ -456,7 +456,7 @@ fn grid_barriers_order_the_accesses_of_ctas() {
 
 /// The example in docs/metrics.md under "Matching addresses, as published".
 #[test]
-fn exact_addresses_match_less_than_bytes_if_widths_differ() {
+fn exact_addresses_match_fewer_bytes_if_widths_differ() {
     let a = 0x100;
     let steps = [
         Step::Launch(

@@ -1,5 +1,5 @@
 //! Compares the sums of in-situ runs with the oracle on generated programs: they must be equal where
-//! `docs/capture/in-situ.md` calls them exact, and elsewhere within their bounds.
+//! `docs/capture/in-situ.md` calls them exact, and within their bounds elsewhere.
 
 use super::against_oracle::any_steps;
 use super::oracle::{self, Step};
@@ -113,8 +113,8 @@ impl Found {
         flows.into_values().collect()
     }
 
-    fn several_bytes(&self, which: impl Fn(&FirstRead) -> bool) -> u64 {
-        let reads = self.first_read.values().filter(|read| which(read));
+    fn several_bytes(&self, predicate: impl Fn(&FirstRead) -> bool) -> u64 {
+        let reads = self.first_read.values().filter(|read| predicate(read));
         reads.map(|read| read.several_bytes).sum()
     }
 
@@ -123,7 +123,7 @@ impl Found {
     }
 }
 
-/// Changes the steps so that at most one thread in a launch writes each byte, in words and parts of words.
+/// Changes the steps so that at most one thread in a launch writes each byte; writes may cover only parts of words.
 fn without_races(mut steps: Vec<Step>) -> Vec<Step> {
     const BYTES: u64 = 4096;
     let base = 0x10_0000 - BYTES / 2;
@@ -184,7 +184,7 @@ fn check_bounds(found: &Found, want: &Communication) -> Result<(), TestCaseError
         prop_assert!(got.within_launch_loaded_bytes <= want.within_launch_loaded_bytes);
         prop_assert!(got.within_launch_atomic_bytes <= want.within_launch_atomic_bytes);
         let want = known_in_situ(want);
-        let perhaps = found.perhaps_local(number);
+        let perhaps_local = found.perhaps_local(number);
         for exact in [
             |volume: &Volume| volume.loaded_bytes,
             |volume: &Volume| volume.stored_bytes,
@@ -202,7 +202,7 @@ fn check_bounds(found: &Found, want: &Communication) -> Result<(), TestCaseError
         ] {
             let (upper, want) = (class(&got), class(&want));
             prop_assert!(
-                want <= upper && upper <= want + perhaps,
+                want <= upper && upper <= want + perhaps_local,
                 "launch {}: {} for {}",
                 number,
                 upper,
@@ -210,7 +210,7 @@ fn check_bounds(found: &Found, want: &Communication) -> Result<(), TestCaseError
             );
         }
         let (lower, want_local) = (got.local_loaded_bytes, want.local_loaded_bytes);
-        prop_assert!(lower <= want_local && want_local <= lower + perhaps);
+        prop_assert!(lower <= want_local && want_local <= lower + perhaps_local);
         let (stored, want_stored) = (
             got.communicated_stored_bytes,
             want.communicated_stored_bytes,
@@ -225,16 +225,16 @@ fn check_bounds(found: &Found, want: &Communication) -> Result<(), TestCaseError
         for receiver in number + 1..launches {
             let got = transfers_of(&found.transfers, number, receiver);
             let want = transfers_of(&all, number, receiver);
-            let perhaps = found.perhaps_local(receiver);
+            let perhaps_local = found.perhaps_local(receiver);
             let is_between =
                 |read: &FirstRead| (read.source_launch, read.receiver_launch) == (number, receiver);
             let several_bytes = found.several_bytes(is_between);
-            if perhaps == 0 && several_bytes == 0 {
+            if perhaps_local == 0 && several_bytes == 0 {
                 prop_assert_eq!(&got, &want);
             }
             for cta in 0..CTAS as u32 {
                 let (got, want) = (received(&got, cta), received(&want, cta));
-                prop_assert!(got.0 <= want.0 + perhaps && got.1 <= want.1 + perhaps);
+                prop_assert!(got.0 <= want.0 + perhaps_local && got.1 <= want.1 + perhaps_local);
                 if several_bytes == 0 {
                     prop_assert!(want.0 <= got.0 && want.1 <= got.1);
                 }

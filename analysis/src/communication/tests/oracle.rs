@@ -108,7 +108,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                 // The first reader of a byte depends on the order of the CTAs and of their phases.
                 let mut groups = with_phases(groups);
                 groups.sort_by_key(|((_, group), phases)| (group.cta, phases.first().copied()));
-                let groups_of_launch: Vec<_> = groups.iter().map(|(one, _)| *one).collect();
+                let groups_of_launch: Vec<_> = groups.iter().map(|(group, _)| *group).collect();
                 let mut volume = Volume::default();
                 let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64, SiteId)> =
                     BTreeMap::new();
@@ -142,14 +142,14 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                             let allocation = allocation_at(&regions, start(address, byte));
                             let array = arrays.entry((allocation, kernel)).or_default();
                             volume.loaded_bytes += part;
-                            let its_stores = || stores_of.get(&byte).into_iter().flatten();
+                            let all_stores = || stores_of.get(&byte).into_iter().flatten();
                             let has_other_writer =
-                                its_stores().any(|&(_, cta, by)| (cta, by) != (group.cta, thread));
+                                all_stores().any(|&(_, cta, by)| (cta, by) != (group.cta, thread));
                             let another_cta_stores_in = |in_phase| {
-                                its_stores().any(|&(at, cta, _)| at == in_phase && cta != group.cta)
+                                all_stores().any(|&(at, cta, _)| at == in_phase && cta != group.cta)
                             };
                             let previous =
-                                its_stores().map(|one| one.0).filter(|&at| at < phase).max();
+                                all_stores().map(|it| it.0).filter(|&at| at < phase).max();
                             let own_store = (phase, group.cta, thread, byte);
                             if another_cta_stores_in(phase)
                                 || !own_in_phase.contains(&own_store)
@@ -350,13 +350,13 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
 fn with_phases(groups: &[(Op, AccessGroup)]) -> Vec<(&(Op, AccessGroup), Vec<u32>)> {
     let mut passed: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     let mut found = Vec::new();
-    for one in groups {
-        let threads = one.1.threads().map(|(thread, _)| (one.1.cta, thread));
-        if one.1.is_grid_barrier() {
+    for access in groups {
+        let threads = access.1.threads().map(|(thread, _)| (access.1.cta, thread));
+        if access.1.is_grid_barrier() {
             threads.for_each(|thread| *passed.entry(thread).or_default() += 1);
         } else {
             let phase = |thread| passed.get(&thread).copied().unwrap_or_default();
-            found.push((one, threads.map(phase).collect()));
+            found.push((access, threads.map(phase).collect()));
         }
     }
     found

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use superstep_table::table;
 
-/// Number of CTAs in each direction of the first map, and maximum number of cells in the others.
+/// Number of CTAs along each axis of the first map, and maximum number of cells along each axis of the others.
 pub const SIDE: u64 = 200;
 
 table! {
@@ -15,9 +15,9 @@ table! {
     pub struct DensityRow = "density": Eq, Deserialize {
         map: String =
             "first: the first 200 CTAs; whole: all CTAs, in at most 200 by 200 cells; part: selected CTAs, likewise";
-        side: u64 ["cells"] = "cells in each direction of the map, or in the longer one if they differ";
+        side: u64 ["cells"] = "cells along each axis of the map, or along the longer axis if they differ";
         ctas: u64 ["CTAs"] =
-            "CTA numbers that the map spans in each direction, or in the longer one if they differ";
+            "CTA numbers along each axis of the map, or along the longer axis if they differ";
         source: u64 = "cell from the left: source CTAs, numbered by x, then y, then z";
         receiver: u64 = "cell from the bottom: receiving CTAs, numbered likewise";
         count: u64 ["reads"] = "distinct (address, width) reads of the transfers";
@@ -28,7 +28,7 @@ table! {
     }
 }
 
-/// CTA numbers along one direction of a map.
+/// CTA numbers along one axis of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
     pub first: u64,

@@ -12,7 +12,7 @@ table! {
         access: String = "load or store; an atomic is both";
         bin_bytes: u64 ["bytes"] = "smallest distance in the bin, which extends to the next bin";
         distances: u64 =
-            "nonzero differences between neighbours among each CTA's sorted addresses in each launch";
+            "nonzero differences between adjacent entries of each CTA's sorted addresses in each launch";
         share: f64 = "share of the distances of these accesses";
     }
 }

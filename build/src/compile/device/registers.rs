@@ -71,8 +71,8 @@ pub(crate) fn limited(
     Some(text)
 }
 
-/// Returns the maximum number of registers that allows CTAs as large as with `native` registers or, with
-/// `all_resident`, as many resident CTAs. Warps are spread evenly over the partitions of an SM.
+/// Returns the maximum number of registers that allows CTAs as large as with `native` registers or, if
+/// `all_resident` is set, as many resident CTAs. Warps are spread evenly over the partitions of an SM.
 fn limit_of(native: u32, all_resident: bool) -> u32 {
     let warps = PARTITION_REGISTERS / native.max(1).next_multiple_of(ALLOCATION_UNIT);
     let warps = warps.clamp(1, MAX_WARPS[usize::from(all_resident)]);

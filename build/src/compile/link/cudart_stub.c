@@ -65,7 +65,7 @@ __attribute__((visibility("hidden"), used)) void *superstep_resolve(unsigned lon
   return function;
 }
 
-/* Preserves all argument registers. At a function's entry the stack is 8 bytes off a 16-byte boundary, and again
+/* Preserves all argument registers. At a function's entry, the stack is 8 bytes off a 16-byte boundary, as it is
  * after the number and seven registers have been pushed. */
 __asm__(".text\n"
         ".Lresolve:\n"

@@ -40,7 +40,7 @@ impl Library {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns true for cuBLAS; the CPU backend provides the functions that OpenBLAS implements.
+    /// Returns whether this is cuBLAS; the CPU backend provides those of its functions that OpenBLAS implements.
     pub fn is_blas(&self) -> bool {
         self.file_name().starts_with("libcublas.so")
     }

@@ -109,18 +109,18 @@ impl Builder {
         let folder = text(&program.folder)?;
         let embedded = self.device_code(only_unit(program, relocatable), folder)?;
         let object = self.embed(&embedded)?;
-        let read_next_to = |file: &Path, name: &str| {
+        let read_sibling = |file: &Path, name: &str| {
             let path = file.parent().unwrap_or(Path::new(".")).join(name);
             fs::read_to_string(path).unwrap_or_default()
         };
-        let lists = [&object, &embedded.ir.front_end].map(|file| read_next_to(file, DEPENDENCIES));
+        let lists = [&object, &embedded.ir.front_end].map(|file| read_sibling(file, DEPENDENCIES));
         let mut dependencies = lists.map(|list| depfile::parse(&list)).concat();
         // Cached files can be removed at any time.
         dependencies.retain(|path| !path.starts_with(&self.runner.cache.root));
         let mut seen = std::collections::HashSet::new();
         dependencies.retain(|path| seen.insert(path.clone()));
         Ok(HostObject {
-            messages: read_next_to(&object, MESSAGES),
+            messages: read_sibling(&object, MESSAGES),
             object: self.with_early_registration(&object)?,
             dependencies,
         })

@@ -1,7 +1,7 @@
 //! Registers a unit's device code before its global objects are constructed, as their constructors can launch kernels.
 //!
 //! nvcc registers device code in a constructor function of the unit, which runs before the unit's initialisers; Clang
-//! registers it after them. Therefore a header puts an empty function first in `.init_array`, and [`register_first`]
+//! registers it after them. Therefore, a header puts an empty function first in `.init_array`, and [`register_first`]
 //! swaps it with Clang's.
 
 use object::elf::{FileHeader64, Rela64, SHT_SYMTAB, STT_SECTION, SymbolSection};
@@ -14,7 +14,7 @@ pub(crate) const FIRST_ENTRY: &str = "__asm__(\".pushsection .text\\nsuperstep_f
 /// Clang's function that registers a unit's kernels and variables.
 const CLANG_CTOR: &[u8] = b"__cuda_module_ctor";
 
-/// Swaps an object's first initialiser with Clang's; leaves files that register nothing unchanged.
+/// Swaps an object's first initialiser with Clang's; files that register nothing are left unchanged.
 pub(crate) fn register_first(object: &mut [u8]) {
     if let Ok(Some([first, second])) = target_offsets(object) {
         for byte in 0..TARGET_BYTES {

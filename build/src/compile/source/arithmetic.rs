@@ -11,8 +11,8 @@ pub(crate) fn is_set(flags: &Flags, name: &str) -> bool {
     flags.any(|flag| flag == name)
 }
 
-/// nvcc's `-prec-div=false`, without and with `-use_fast_math`. Clang stores the value in an attribute of each
-/// function, which the instrumenter reads (`instrument/src/semantics/approximate.rs`).
+/// nvcc's `-prec-div=false`, without and with `-use_fast_math`. Clang stores the value in a function attribute, which
+/// the instrumenter reads (`instrument/src/semantics/approximate.rs`).
 pub(crate) const FULL_DIVISIONS: &str = "-mrecip=divf";
 pub(crate) const FAST_DIVISIONS: &str = "-mrecip=divf:0";
 

@@ -1,5 +1,5 @@
 //! Support for old code that nvcc and older compilers accept but Clang does not: nvcc's implicit declarations,
-//! textures, missing headers, C before C99, and launch brackets with spaces. No workaround is specific to one program.
+//! textures, missing headers, pre-C99 C, and launch brackets with spaces. No workaround is specific to one program.
 
 use std::borrow::Cow;
 use std::fs;
@@ -43,7 +43,7 @@ static SPLIT_LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl Builder {
-    /// Returns flags for every CUDA compilation, which include headers before the source and add replacement headers.
+    /// Returns flags that, in every CUDA compilation, include headers before the source and add replacement headers.
     pub(crate) fn compatible_cuda(&self, program: &Program) -> Result<Args> {
         let folder = self.installation.folder(FOLDER)?;
         let include = |args: Args, header| args.text("-include").input(folder.join(header));
@@ -109,8 +109,8 @@ impl Builder {
         Ok(args.text("-isystem").place("", &folder.join("unlinked")))
     }
 
-    /// Makes the compiler read edited copies in place of some files: with the manifest's constants and, in CUDA, with
-    /// launch brackets joined and texture references declared in constant memory. Line numbers do not change.
+    /// Makes the compiler read edited copies of some files: constants have the manifest's values and, in CUDA files,
+    /// launch brackets are joined and texture references are in constant memory. Line numbers do not change.
     pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {

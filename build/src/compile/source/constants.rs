@@ -1,5 +1,5 @@
-//! Sets constants in a source to a manifest's values, such as the number of timed repetitions or the default amount of
-//! data. The compiler reads an edited copy; the file does not change.
+//! Sets constants in a source file to a manifest's values, such as the number of timed repetitions or the default
+//! amount of data. The compiler reads an edited copy; the file does not change.
 
 use std::collections::BTreeMap;
 use std::fs;

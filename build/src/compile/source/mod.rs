@@ -1,4 +1,4 @@
-//! Dialects and versions of CUDA source, and edits to it before it is compiled.
+//! Dialects and versions of CUDA source code, and edits made to it before compilation.
 
 pub(crate) mod arithmetic;
 pub(crate) mod compatibility;

@@ -54,7 +54,7 @@ pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
     TEXTURE_REFERENCE.replace_all(text, "${1}__constant__ ${2}")
 }
 
-/// Reads a unit and every file that it includes from the program's folders, each once. The compiler reports unreadable
+/// Reads a unit and every file that it includes from the program's folders, once each. The compiler reports unreadable
 /// files.
 pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<SourceText> {
     let mut texts = Vec::new();

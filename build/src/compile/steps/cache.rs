@@ -33,7 +33,7 @@ impl StepCache {
         }
     }
 
-    /// Returns the folder of the step `key` if all `outputs` exist, and marks the step as used now.
+    /// Returns the folder of the step `key` if all `outputs` exist, and marks the step as just used.
     pub fn find(&self, key: &str, outputs: &[&str]) -> Option<PathBuf> {
         let folder = self.folder(key);
         if !outputs.iter().all(|name| folder.join(name).is_file()) {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-/// Returns the files of the first target, in order and without duplicates.
+/// Returns the dependencies of the first target, in order and without duplicates.
 pub fn parse(text: &str) -> Vec<PathBuf> {
-    // A second target (`-MP`) starts on its own line; the first line without a continuation ends the first.
+    // The first target ends at the first line without a backslash at its end; `-MP` adds more targets.
     let text = text.replace("\\\n", " ");
     let first = text.lines().next().and_then(|line| line.split_once(": "));
     let mut files: Vec<PathBuf> = Vec::new();

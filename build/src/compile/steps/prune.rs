@@ -39,8 +39,8 @@ struct Step {
 }
 
 impl StepCache {
-    /// Removes the least recently used steps until the rest is within `limits`, and unfinished steps left by killed
-    /// processes.
+    /// Removes the least recently used steps until the others are within `limits`. Also removes unfinished steps left
+    /// by killed processes.
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned> {
         let now = SystemTime::now();
         let old = |used: SystemTime| {

@@ -17,7 +17,7 @@ pub(crate) const BITCODE: &str = "out.bc";
 pub(crate) const OBJECT: &str = "out.o";
 pub(crate) const LIBRARY: &str = "out.so";
 pub(crate) const DEPENDENCIES: &str = "out.d";
-/// Warnings from a compiler that succeeded.
+/// Warnings from a successful compilation.
 pub(crate) const MESSAGES: &str = "messages.txt";
 
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct Tool {
 #[derive(Debug, Clone)]
 enum Arg {
     Text(String),
-    /// A path that does not change the result, so it is not part of the key.
+    /// A path that does not affect the result and therefore is not part of the key.
     Place(String),
     /// An input file, between a prefix and a suffix. The key contains its content, not its path.
     Input(String, PathBuf, &'static str),
@@ -79,7 +79,7 @@ impl Args {
         self.text(flag).with([Arg::Output(name)])
     }
 
-    /// Makes the content of the headers that a compiler reads part of the key.
+    /// Adds the content of the headers that the compiler reads to the key.
     pub fn reading_headers(self) -> Self {
         let headers = Some(DEPENDENCIES);
         let args = self.text("-MD").output("-MF", DEPENDENCIES);

@@ -13,7 +13,7 @@ fn commas_separate_values() {
 #[test]
 fn words_for_other_programs_are_split_as_in_a_shell() {
     let found = |text: &str| parts(text).collect::<Vec<_>>();
-    // CMake's FindCUDA passes words like this.
+    // CMake's FindCUDA passes words like these.
     let text = r#","-fPIC","-O3","-DNAME=\"a, b\"",,"#;
     assert_eq!(found(text), ["-fPIC", "-O3", "-DNAME=\"a, b\""]);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Determines whether a folder is a complete CUDA toolkit, and its version.
+//! Determines whether a folder is a complete CUDA toolkit and which version it is.
 
 use crate::variable::CACHE;
 use std::path::{Path, PathBuf};

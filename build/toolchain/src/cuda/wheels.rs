@@ -1,6 +1,6 @@
 //! The CUDA components as wheels from the Python package index, pinned by version and SHA-256.
 //!
-//! pip fetches them, using whatever index, mirror, proxy and certificates the machine is configured with. They are
+//! pip fetches them, using whatever index, mirror, proxy and certificates the machine is configured to use. They are
 //! merged into `<cache>/cuda-12.9-<hash>`, where the hash changes with the pins and with the merge rules.
 
 use crate::variable::{CACHE, CUDA};
@@ -45,8 +45,8 @@ pub(crate) const NVCC: Wheel = Wheel {
     extracted: &["bin/ptxas", "include/", "nvvm/libdevice/"],
 };
 
-/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these produces the
-/// same files from 12.9's cubins as the later ones.
+/// The wheels to fetch. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these produces the same
+/// files from 12.9's cubins as the later ones.
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {

@@ -25,7 +25,7 @@ fn compiler_options_for_an_executable_are_refused() {
 }
 
 #[test]
-fn flags_are_spelled_as_for_nvcc() {
+fn flags_are_spelled_as_with_nvcc() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("pc.cu");
     fs::write(&program, "").unwrap();
@@ -49,7 +49,7 @@ fn flags_are_spelled_as_for_nvcc() {
     let (all, host, args) = flags(&line);
     assert_eq!(all, ["-DN=4", "-std=c++20"]);
     assert_eq!(host, ["-O3", "-g"], "only for host code, as with nvcc");
-    assert_eq!(args, ["-std=x"], "the program's own arguments stay");
+    assert_eq!(args, ["-std=x"], "the program's own arguments are kept");
     assert_eq!(flags(&["--flag", "-std=c++17"]).0, ["-std=c++17"]);
     let words = ["run", "-arch=sm_80"].into_iter().map(OsString::from);
     assert_eq!(without_nvcc_flags(words), ["run", "--gpu-arch=sm_80"]);

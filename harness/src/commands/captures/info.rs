@@ -34,7 +34,7 @@ struct Info<'a> {
     outcome: Option<&'a Outcome>,
     stored_bytes: u64,
     thread_accesses: u64,
-    /// True if accesses were summed while kernels ran and are not in the capture.
+    /// Whether accesses were summed while kernels ran, and are not in the capture.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     in_situ: bool,
     modules: Vec<ModuleInfo<'a>>,

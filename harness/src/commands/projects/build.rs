@@ -39,14 +39,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         return Ok(exit_code::INTERRUPTED);
     }
     let text = std::fs::read_to_string(report.path()).unwrap_or_default();
-    if let Some(text) = in_words(&text, &toolkit.root) {
+    if let Some(text) = describe(&text, &toolkit.root) {
         eprintln!("superstep: {text}");
     }
     Ok(status.code().unwrap_or(exit_code::BUILD))
 }
 
 /// Describes the number of CUDA files compiled and the next step, or why nvcc was not called.
-fn in_words(report: &str, toolkit: &Path) -> Option<String> {
+fn describe(report: &str, toolkit: &Path) -> Option<String> {
     if report.is_empty() {
         return Some(format!(
             "the command did not call nvcc through PATH; unless the project was up to date, it uses a fixed path: try \

@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let say = &mut |line: &str| eprintln!("superstep: {line}");
-    let path = program::library_path(&args.file, &default_cache_dir()?, args.blas.as_deref(), say)?;
+    let log = &mut |line: &str| eprintln!("superstep: {line}");
+    let path = program::library_path(&args.file, &default_cache_dir()?, args.blas.as_deref(), log)?;
     print_lines(&[path.display().to_string()])
 }

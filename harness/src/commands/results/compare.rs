@@ -182,12 +182,12 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-fn same<T: PartialEq + ToString>(what: &str, first: T, second: T) -> Result<(), String> {
-    same_shown(what, &first, &second, T::to_string)
+fn require_equal<T: PartialEq + ToString>(what: &str, first: T, second: T) -> Result<(), String> {
+    require_equal_shown(what, &first, &second, T::to_string)
 }
 
 /// Compares two values; `show` formats them for the message.
-fn same_shown<T: PartialEq>(
+fn require_equal_shown<T: PartialEq>(
     what: &str,
     first: &T,
     second: &T,
@@ -231,19 +231,19 @@ fn benchmarks(
             return Err(format!("{status} in the {run} run"));
         }
     }
-    same("size", &a.size, &b.size)?;
-    same("inputs", inputs(a), inputs(b))?;
-    let common = a.same().min(b.same());
+    require_equal("size", &a.size, &b.size)?;
+    require_equal("inputs", inputs(a), inputs(b))?;
+    let common = a.require_equal().min(b.require_equal());
     let (launches, ctas) = (a.launches.unwrap_or(0), a.ctas.unwrap_or(0));
     if common >= Reproducibility::Launches {
-        same("launches", launches, b.launches.unwrap_or(0))?;
-        same("CTAs", ctas, b.ctas.unwrap_or(0))?;
+        require_equal("launches", launches, b.launches.unwrap_or(0))?;
+        require_equal("CTAs", ctas, b.ctas.unwrap_or(0))?;
     }
     if common != Reproducibility::Launches {
-        same("kernels", a.kernels.len(), b.kernels.len())?;
+        require_equal("kernels", a.kernels.len(), b.kernels.len())?;
         for (a, b) in a.kernels.iter().zip(&b.kernels) {
             if common >= Reproducibility::Counts || !same_each_launch(a, b) {
-                same_shown("kernel", a, b, in_short)?;
+                require_equal_shown("kernel", a, b, in_short)?;
             }
         }
     }
@@ -252,9 +252,9 @@ fn benchmarks(
         format!("{launches} launches, {ctas} CTAs, and communication; an in-situ run has no digest")
     } else if common == Reproducibility::Digests {
         let [digest, other] = [a, b].map(|it| it.digest.as_deref().unwrap_or("none"));
-        same("digest", digest, other)?;
+        require_equal("digest", digest, other)?;
         let (first, second) = (&a.communication, &b.communication);
-        same_shown("communication", first, second, show_communication)?;
+        require_equal_shown("communication", first, second, show_communication)?;
         format!("{launches} launches, {ctas} CTAs, digest {digest}")
     } else {
         let change = volume_changes(a, b);
@@ -276,7 +276,7 @@ fn benchmarks(
 fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), String> {
     let (a, b) = (a.communication, b.communication);
     let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
-    same("bytes stored", first.stored_bytes, second.stored_bytes)?;
+    require_equal("bytes stored", first.stored_bytes, second.stored_bytes)?;
     let [x, y] = [&first, &second].map(CommunicationSummary::communicated_between);
     if x.least > y.most || y.least > x.most {
         let [first, second] = [x, y].map(|it| in_words(it, human_bytes));

@@ -130,7 +130,7 @@ fn without_numbers(text: &str) -> String {
     NUMBER.replace_all(text, "#").into_owned()
 }
 
-/// Returns the share of `count` in `all` and its 95 % interval (Wilson, "Probable inference …", JASA 22, 1927).
+/// Returns `count`'s share of `all` and its 95 % confidence interval (Wilson, "Probable inference …", JASA 22, 1927).
 pub(super) fn wilson(count: u64, all: u64) -> [f64; 3] {
     const Z: f64 = 1.959_963_984_540_054;
     if all == 0 {
@@ -138,16 +138,16 @@ pub(super) fn wilson(count: u64, all: u64) -> [f64; 3] {
     }
     let (n, share) = (all as f64, count as f64 / all as f64);
     let scale = 1.0 + Z * Z / n;
-    let middle = (share + Z * Z / (2.0 * n)) / scale;
-    let reach = Z / scale * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    [share, (middle - reach).max(0.0), (middle + reach).min(1.0)]
+    let mid = (share + Z * Z / (2.0 * n)) / scale;
+    let margin = Z / scale * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    [share, (mid - margin).max(0.0), (mid + margin).min(1.0)]
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tally {
     pub outcome: Outcome,
     pub count: u64,
-    /// Share and its 95 % interval.
+    /// Share and its 95 % confidence interval.
     pub share: [f64; 3],
 }
 

@@ -42,7 +42,7 @@ impl<'a, 'b> Profile<'a, 'b> {
             space: Space::default(),
         };
         let counts = profile.count("profile", None)?;
-        profile.same_places(&folder.join("results"), &counts)?;
+        profile.require_same_places(&folder.join("results"), &counts)?;
         profile.space = Space::of(&counts).map_err(capture::failure)?;
         if profile.space.executions() == 0 {
             bail!(
@@ -94,7 +94,7 @@ impl<'a, 'b> Profile<'a, 'b> {
     }
 
     /// Fails unless the two probes number the instructions identically.
-    fn same_places(&self, flip: &Path, counts: &ProbeResults) -> Result<(), Failure> {
+    fn require_same_places(&self, flip: &Path, counts: &ProbeResults) -> Result<(), Failure> {
         let flip = ProbeResults::open(flip).map_err(capture::failure)?;
         let places = |results: &ProbeResults| -> Vec<(u32, Vec<String>)> {
             let text = |site: &PointSite| {

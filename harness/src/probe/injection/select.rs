@@ -140,7 +140,7 @@ impl Space {
             by_row.entry(choice.row).or_default().push(choice);
         }
         let mut found = Vec::new();
-        let mut unsteady = 0;
+        let mut changed = 0;
         for (index, choices) in by_row {
             let row = &self.rows[index];
             let launch = (profile.launches.iter())
@@ -149,11 +149,11 @@ impl Space {
                 Some(launch) => profile.threads(launch, row.slot)?.unwrap_or_default(),
                 None => Vec::new(),
             };
-            unsteady += u64::from(counts.iter().sum::<u64>() != row.executions);
+            changed += u64::from(counts.iter().sum::<u64>() != row.executions);
             found.extend((choices.into_iter()).filter_map(|choice| row.injection(choice, &counts)));
         }
         found.sort_by_key(|injection| injection.number);
-        Ok((found, unsteady))
+        Ok((found, changed))
     }
 }
 

@@ -74,10 +74,10 @@ fn a_partial_capture_is_marked_as_partial() {
     assert!(notes[0].starts_with(
         "note: hs2d: partial: 5 of 5 launches, 100 of 2000 CTAs (1000 in the scope) recorded; counts"
     ));
-    let left_out = "exclude reads of bytes that other launches or CTAs stored";
-    assert!(notes[0].ends_with(left_out), "{}", notes[0]);
+    let excluded = "exclude reads of bytes that other launches or CTAs stored";
+    assert!(notes[0].ends_with(excluded), "{}", notes[0]);
     let rate = "rate 0.1, seed 1, scale factor 10.000";
     assert!(notes[1].contains(rate), "{}", notes[1]);
-    let total = "    bytes loaded: 1,000 (standard error 2.00 %; 95 % interval 955 to 1,045)";
+    let total = "    bytes loaded: 1,000 (standard error 2.00 %; 95 % CI 955 to 1,045)";
     assert_eq!(notes[2..], [total]);
 }

@@ -64,8 +64,8 @@ fn the_mean_is_geometric_and_omitted_programs_are_listed() {
     assert_eq!(lines[1], row);
     let mean = "geometric mean of the slowdown of kernel time over 2 programs: 4.00x";
     assert_eq!(lines[3], mean);
-    assert_eq!(lines[4], format!("left out: {untimed}"));
-    assert_eq!(lines[5], "left out: c (thesis): failed");
+    assert_eq!(lines[4], format!("omitted: {untimed}"));
+    assert_eq!(lines[5], "omitted: c (thesis): failed");
     let narrow = slowdown_table(&run, 80);
     assert!(
         !narrow.contains("spilled") && narrow.contains("occupancy"),

@@ -100,7 +100,7 @@ fn processes_are_added_up_and_each_fault_names_its_process() {
 
 #[test]
 fn a_process_that_ends_early_has_a_summary() {
-    // Whether the last launch has an end.
+    // Whether the last launch has an end record.
     for ends in [true, false] {
         let root = root();
         write_files(root.path(), 1, 1, false, &[]);

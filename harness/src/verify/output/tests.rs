@@ -31,8 +31,8 @@ fn checks() -> Checks {
 fn only_volatile_lines_can_differ() {
     let folder = tempfile::tempdir().unwrap();
     let native = run(folder.path(), "native", "time 1\nPASSED\nx\n", "abc");
-    let same = run(folder.path(), "traced", "time 22\nPASSED\nx\n", "abc");
-    assert!(outputs_equal(&native, &same, &checks()).ok);
+    let equal = run(folder.path(), "traced", "time 22\nPASSED\nx\n", "abc");
+    assert!(outputs_equal(&native, &equal, &checks()).ok);
     let line = run(folder.path(), "traced", "time 22\nPASSED\ny\n", "abc");
     let check = outputs_equal(&native, &line, &checks());
     let is_named = check.detail.contains("line 2") && check.detail.contains("`y`");
@@ -55,7 +55,7 @@ fn lines_from_multiple_processes_can_come_in_any_order() {
 }
 
 #[test]
-fn only_differences_between_untraced_runs_are_left_out() {
+fn only_differences_between_untraced_runs_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let run = |name, stdout, file| run(folder.path(), name, stdout, file);
     let native = run("native", "a\n1\nPASSED\n", "abc");

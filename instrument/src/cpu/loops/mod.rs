@@ -2,11 +2,11 @@
 //! calls.
 //!
 //! A kernel without barriers becomes one loop around its body. A kernel with barriers is cut at them: the code from the
-//! entry or a barrier to the next barrier or the end is a *region*, and each region becomes a loop over the CTA's
+//! entry or a barrier up to the next barrier or the end is a *region*, and each region becomes a loop over the CTA's
 //! threads (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a
 //! thread needs after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a
 //! region and a range of threads; it returns the region in which they continue. Threads that diverge at a barrier get
-//! separate calls. Kernels that wait in any other way ([`CpuKernel::can_loop`]) or have variable-size stack memory are
+//! separate calls. Kernels that wait in any other way ([`CpuKernel::can_loop`]) or have variable-sized allocas are
 //! not changed: their threads run as fibers.
 
 mod body;
@@ -26,8 +26,7 @@ pub struct Loops {
     /// Bytes of a frame per thread of the CTA; the number of threads is rounded up to a multiple of
     /// [`FRAME_THREADS_UNIT`](superstep_abi::cpu::FRAME_THREADS_UNIT).
     pub frame_bytes: u64,
-    /// Whether the thread state does not record which thread is running, so that the runtime must rerun the CTA after a
-    /// fault.
+    /// Whether the thread state does not record the running thread, so the runtime must rerun the CTA after a fault.
     pub forgets_threads: bool,
 }
 

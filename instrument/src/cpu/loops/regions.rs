@@ -40,7 +40,7 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
 /// and the frame's bytes per thread, or `None` if the body cannot be cut.
 pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Region<'m>>, u64)> {
     let function = module.function(&body.name)?;
-    let variables = Variables::of(function)?;
+    let variables = Variables::find(function)?;
     let waits = |block: &Block| block.get_instructions().any(waits_for_cta);
     let blocks = function.get_basic_blocks().into_iter();
     let cutter = Cutter {
@@ -66,7 +66,7 @@ struct Variables<'m> {
 }
 
 impl<'m> Variables<'m> {
-    fn of(function: Function<'m>) -> Option<Self> {
+    fn find(function: Function<'m>) -> Option<Self> {
         let entry = *function.get_basic_blocks().first()?;
         let (mut scalars, mut others) = (Vec::new(), Vec::new());
         for instruction in function.instructions() {

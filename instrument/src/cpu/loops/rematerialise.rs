@@ -1,6 +1,6 @@
-//! Recomputes values after a barrier if keeping them in the frame would cost more. Such values depend only on the
-//! thread's coordinates and the kernel's parameters. Values that are equal for all threads move out of the region's
-//! loop; others are recomputed only if that is cheap. This also makes the addresses in the loop regular.
+//! Recomputes values after a barrier if keeping them in the frame would cost more. This is possible for values that
+//! depend only on the thread's coordinates and the kernel's parameters. Values that are equal for all threads move out
+//! of the region's loop; others are recomputed only if that is cheap. This also makes addresses in the loop regular.
 
 use super::body::Ids;
 use super::waits_for_cta;
@@ -23,7 +23,7 @@ struct Cost {
 }
 
 pub fn run(function: Function) {
-    let mut places = Places::of(function);
+    let mut places = Places::new(function);
     let ids = Ids::of(function);
     let mut costs = Costs {
         known: HashMap::new(),
@@ -62,7 +62,7 @@ struct Places<'m> {
 }
 
 impl<'m> Places<'m> {
-    fn of(function: Function<'m>) -> Self {
+    fn new(function: Function<'m>) -> Self {
         let (mut segment, mut first) = (HashMap::new(), Vec::new());
         for block in function.get_basic_blocks() {
             let mut is_start = true;

@@ -75,7 +75,7 @@ struct Access {
 }
 
 impl Access {
-    fn of(code: &Code) -> Result<Self> {
+    fn parse(code: &Code) -> Result<Self> {
         let (_, kind) = code.kinds()?;
         let count = |m: &String| m.strip_prefix('v')?.parse::<usize>().ok();
         let count = code.instruction.modifiers.iter().find_map(count);
@@ -116,7 +116,7 @@ fn slot<'m>(code: &Code<'m, '_>, ty: Type) -> Value<'m> {
 }
 
 fn load(code: &mut Code) -> Result<()> {
-    let access = Access::of(code)?;
+    let access = Access::parse(code)?;
     let [to, address, ..] = &code.instruction.operands[..] else {
         return code.unknown();
     };
@@ -162,7 +162,7 @@ fn load(code: &mut Code) -> Result<()> {
 }
 
 fn store(code: &Code) -> Result<()> {
-    let access = Access::of(code)?;
+    let access = Access::parse(code)?;
     let [address, from, ..] = &code.instruction.operands[..] else {
         return code.unknown();
     };
@@ -195,7 +195,7 @@ fn store(code: &Code) -> Result<()> {
 
 /// Calls the support-library function for the operation and type; it satisfies every memory order and scope.
 fn atomic(code: &mut Code) -> Result<()> {
-    let access = Access::of(code)?;
+    let access = Access::parse(code)?;
     let mut modifiers = code.instruction.modifiers.iter();
     let operation = modifiers.find(|word| named_atomic_op(word).is_some());
     let results = usize::from(code.instruction.opcode == "atom");

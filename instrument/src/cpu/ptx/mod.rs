@@ -22,7 +22,7 @@ use std::collections::HashMap;
 pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> Result<()> {
     let parsed = Template::parse(template)
         .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"));
-    let operands = Operands::of(call, constraints);
+    let operands = Operands::new(call, constraints);
     let lowered = parsed.and_then(|parsed| Code::new(module, call, &parsed, operands).build());
     lowered.map_err(|error| {
         let text = template.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -40,7 +40,7 @@ struct Operands<'m> {
 }
 
 impl<'m> Operands<'m> {
-    fn of(call: Call<'m>, constraints: &str) -> Self {
+    fn new(call: Call<'m>, constraints: &str) -> Self {
         let results = match call.ty() {
             ty if ty.is_void_type() => Vec::new(),
             ty if ty.is_struct_type() => ty.members(),

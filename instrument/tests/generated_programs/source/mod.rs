@@ -25,9 +25,9 @@ pub struct Program {
     pub free: bool,
     /// Whether the program has function pointers and virtual calls.
     pub indirect: bool,
-    /// Functions with the common signature.
+    /// Number of functions with the common signature.
     pub functions: usize,
-    /// Functions that accept a structure by value.
+    /// Number of functions that accept a structure by value.
     pub by_value: usize,
 }
 
@@ -123,7 +123,7 @@ fn source(recipe: &Recipe, free: bool, number: usize) -> String {
     text
 }
 
-/// Compiles `source` to device IR in the same way as Superstep.
+/// Compiles `source` to device IR in the same way as Superstep does.
 pub fn device_ir(source: &Path, oracle: bool, output: &Path) -> Result<(), String> {
     let mut arguments: Vec<&str> = "-x cuda -nocudainc -nocudalib --cuda-feature=+ptx80 --cuda-device-only --cuda-gpu-arch=sm_90 \
                                     -std=c++17 -O2 -g1 -c -emit-llvm"

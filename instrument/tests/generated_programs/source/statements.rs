@@ -272,7 +272,7 @@ impl<'a> Body<'a> {
     fn atomic(&mut self, choices: [u16; 4]) {
         let pointer = self.writable(choices[0]).text;
         let offset = self.number(choices[2]);
-        // The value has unknown bits, because LLVM turns an `and` with 0 into an exchange.
+        // The value must have unknown bits, since LLVM turns an `and` with 0 into an exchange.
         let value = format!("sum + 2 * {} + 1", self.number(choices[3]));
         let ty = pick(&["u32", "u64", "int", "long"], choices[1] / 16);
         let scope = pick(&["", "_block", "_system"], choices[1] / 64);

@@ -24,7 +24,7 @@ struct Toy {
     /// Table of the module. It is written with the first launch, which determines the length of the probe's table.
     module: Value,
     per: &'static str,
-    /// Number of fields of all sites.
+    /// Total number of fields, over all sites.
     row: usize,
     slots: u32,
     launches: u32,
@@ -119,7 +119,7 @@ impl Toy {
         self.study_as("toy", study)
     }
 
-    /// Returns the study of the program under the name `name`.
+    /// Returns the study of the program, which is renamed to `name`.
     fn study_as<T>(&self, name: &str, study: impl Fn(&[Program<'_>]) -> T) -> T {
         let results = ProbeResults::open(self.folder.path()).unwrap();
         study(&[Program {

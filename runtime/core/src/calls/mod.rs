@@ -17,7 +17,7 @@ enum Shape {
     /// to the next (negative for a vector that is read backwards), the element type, the number of matrices, and the
     /// number of elements from one matrix to the next.
     Matrices([Number; 2], usize, Element, [Number; 2]),
-    /// A contiguous range with the size in bytes given by this argument.
+    /// A contiguous range, whose size in bytes this argument contains.
     Bytes(usize),
     Allocation,
 }

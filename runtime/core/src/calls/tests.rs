@@ -62,8 +62,8 @@ fn strided_products_and_mixed_types_have_expected_blocks() {
 
 #[test]
 fn vectors_can_be_read_backwards() {
-    let back = -2i64 as usize;
-    let (reads, writes) = touched("cublasDaxpy_v2", &[1, 9, 2, 1000, 1, 2000, back]);
+    let backwards = -2i64 as usize;
+    let (reads, writes) = touched("cublasDaxpy_v2", &[1, 9, 2, 1000, 1, 2000, backwards]);
     assert_eq!(reads, [[1000, 8, 9, 8, 1, 0]]);
     assert_eq!(writes, [[2000, 8, 9, 16, 1, 0]]);
     let (reads, writes) = touched("cublasCcopy_v2", &[1, 3, 1000, 2, 2000, 1]);

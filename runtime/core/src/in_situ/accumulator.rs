@@ -10,7 +10,7 @@ use std::sync::Arc;
 use superstep_trace::{AccessGroup, FirstRead, LaunchSums, LoadedBytes, Op, Parts, Received};
 
 const CACHED_PAGES: usize = 64;
-/// Number of collected parts above which they are written before the launch ends.
+/// Number of collected parts above which the parts are written before the launch ends.
 const MANY_PARTS: usize = 1 << 16;
 
 /// Aggregates the access groups of one worker, CTA by CTA.

@@ -1,4 +1,4 @@
-//! An entry in shadow memory, and the rules in `docs/capture/in-situ.md` for loads and stores.
+//! An entry in shadow memory, with the rules for loads and stores from `docs/capture/in-situ.md`.
 
 /// Number of bits in a launch number. Numbers of 2^25 and above are special values.
 pub const LAUNCH_BITS: u32 = 26;
@@ -94,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// Returns the index of the bytes' entries, if the word is split.
+    /// Returns the index of the entries of the word's bytes, if the word is split.
     pub const fn split_place(self) -> Option<usize> {
         if self.before == SPLIT {
             Some(self.now as usize)

@@ -37,7 +37,7 @@ pub struct Running {
     blocks: CtaBlocks,
     sums: Mutex<LaunchSums>,
     received: Mutex<Vec<Received>>,
-    /// By source launch, numbered as in entries.
+    /// Keyed by source launch, numbered as in entries.
     first_read: Mutex<BTreeMap<u32, FirstRead>>,
 }
 

@@ -19,7 +19,7 @@ type Read = (u64, u32, SourceCta);
 /// Marks a word that was counted as fully read, so that most reads need no element in `reads`.
 const WHOLE: u8 = 0x10;
 
-/// Counts each byte once, and each pair of address and width once per source.
+/// Counter of received data, which counts each byte once, and each pair of address and width once per source.
 #[derive(Default)]
 pub struct Receiver {
     /// Masks of bytes by word address, with [`WHOLE`].

@@ -1,4 +1,4 @@
-//! Shadow memory, and how the host changes it.
+//! Shadow memory, and the host's updates to it.
 
 use super::entry::Entry;
 use super::page::{PAGE_BYTES, Page};

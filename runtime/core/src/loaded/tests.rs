@@ -27,8 +27,8 @@ fn lists_are_read_and_files_are_found() {
     assert_eq!((known["ab"].index, known["cd"].index), (3, 4));
     assert_eq!(known["cd"].protocol, "thesis");
     assert_eq!(known["ab"].files, [Path::new("/a b/x.so")]);
-    let beside = folder.path().join("y/y.json");
-    assert_eq!(known["cd"].files, [Path::new("/y.fatbin"), &beside]);
+    let table = folder.path().join("y/y.json");
+    assert_eq!(known["cd"].files, [Path::new("/y.fatbin"), &table]);
     std::fs::write(&list, "ab\n").unwrap();
     assert!(
         read(&list)
@@ -38,7 +38,7 @@ fn lists_are_read_and_files_are_found() {
     let maps = "1000-2000 r--p 0 08:01 1 /x/a b\n2000-3000 rw-p 0 00:00 0 \n";
     assert_eq!(file_around(maps, 0x1fff), Some("/x/a b".into()));
     assert_eq!(file_around(maps, 0x2000), None);
-    let here = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let own = file_around(&here, file_around as fn(_, _) -> _ as usize);
-    assert_eq!(own, std::env::current_exe().ok());
+    let own_maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let own_file = file_around(&own_maps, file_around as fn(_, _) -> _ as usize);
+    assert_eq!(own_file, std::env::current_exe().ok());
 }

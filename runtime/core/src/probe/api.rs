@@ -87,7 +87,7 @@ pub extern "C" fn superstep_observe(
 ///
 /// # Safety
 ///
-/// `launch` was passed to an observer, and `field` is NUL-terminated; either may be null.
+/// `launch` must have been passed to an observer, and `field` must be NUL-terminated; either may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *const c_char) -> u64 {
     // SAFETY: the observer passes the launch that it was called with, or null.

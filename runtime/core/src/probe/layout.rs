@@ -13,13 +13,13 @@ const MAX_BYTES: u64 = 8 << 30;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeContext {
     pub fields: u64,
-    /// Words from one field to the next.
+    /// Number of words from one field to the next.
     pub slot_stride: u64,
-    /// Words from one unit to the next.
+    /// Number of words from one unit to the next.
     pub unit_stride: u64,
     pub units: u64,
     pub tables: u64,
-    /// Words from one copy of all tables to the next.
+    /// Number of words from one copy of all tables to the next.
     pub table_words: u64,
     pub parameters: u64,
     pub launch: u64,
@@ -68,7 +68,7 @@ pub struct Layout {
     pub units: u64,
     /// Bytes per field: 4 if each thread has its own 32-bit fields, otherwise 8.
     pub word_bytes: u64,
-    /// Words in one copy of the tables.
+    /// Number of words in one copy of the tables.
     pub table_words: u64,
     /// Number of copies of the tables, and of the fields of a per-launch probe.
     pub replicas: u32,

@@ -30,7 +30,7 @@ fn each_process_has_its_own_paths() {
     assert_eq!(at("a/b", &fork), PathBuf::from(format!("a/b.pid-{id}")));
     assert_eq!(at("{process}", &fork), PathBuf::from(format!("pid-{id}")));
     fork.settle(|name| name.earlier < 2);
-    fork.settle(|_| unreachable!("it already has its name"));
+    fork.settle(|_| unreachable!("it already has a name"));
     let third = PathBuf::from(format!("pid-{id}-3"));
     assert_eq!(at("{process}", &fork), third);
 }

@@ -1,4 +1,4 @@
-//! The line of the program that called the runtime.
+//! Finds the source line of the program that called the runtime.
 
 use superstep_trace::SourcePlace;
 
@@ -18,7 +18,7 @@ pub(super) fn place() -> Option<SourcePlace> {
                 return;
             };
             let place = || SourcePlace {
-                // The compilation folder is `.`; sites have the path without it.
+                // The compilation folder is `.`, which sites omit from their paths.
                 file: file.trim_start_matches("./").to_owned(),
                 line,
                 column: symbol.colno().unwrap_or(0),

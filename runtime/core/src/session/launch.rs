@@ -10,7 +10,7 @@ thread_local! {
 
 impl Session {
     /// Numbers a launch of the kernel with the mangled name `kernel`, and announces it in the capture. `parent` is the
-    /// sequence number of the launch whose kernel requested it; `None` if the host did.
+    /// sequence number of the launch whose kernel requested this one, or `None` if the host did.
     pub fn launch_begin(
         &self,
         stream: StreamId,

@@ -51,7 +51,7 @@ impl Session {
         self.state.lock().live.contains_key(&address)
     }
 
-    /// Returns how many of the `bytes` at `address` precede the next allocation; 0 inside an allocation.
+    /// Returns how many of the `bytes` bytes at `address` precede the next allocation; 0 inside an allocation.
     pub fn room(&self, address: u64, bytes: u64) -> u64 {
         let state = self.state.lock();
         let before = state.live.range(..=address).next_back();

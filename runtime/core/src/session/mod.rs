@@ -51,8 +51,8 @@ pub enum AllocatedBy {
     Module,
     /// A call by the program on this thread; the call's source line is recorded.
     Caller,
-    /// A running kernel. The allocation's sequence number is below that of the latest launch, since it must precede the
-    /// kernels that access it.
+    /// A running kernel. The allocation's sequence number is below that of the latest launch, since the
+    /// allocation must precede the kernels that access it.
     Kernel,
 }
 
@@ -69,7 +69,7 @@ pub struct Session {
     state: Mutex<State>,
     /// Can be locked while `state` is locked, but not vice versa.
     journal: Mutex<Output<Journal>>,
-    /// The probe's results, created when they are first written.
+    /// The probe's results, created when first written.
     results: Mutex<Option<ProbeWriter>>,
     shadow: Option<Shadow>,
     messages: Mutex<Messages>,
@@ -231,7 +231,7 @@ impl Session {
         self.device.get().cloned().unwrap_or_default()
     }
 
-    /// Ends a launch. All its chunks must have been written. `thread_accesses` counts each lane.
+    /// Ends a launch. All its chunks must have been written. `thread_accesses` counts each lane separately.
     pub fn launch_end(
         &self,
         launch: &ActiveLaunch,

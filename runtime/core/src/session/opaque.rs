@@ -7,8 +7,8 @@ use superstep_trace::{
 };
 
 impl Session {
-    /// Numbers and records an opaque launch; returns its number. `kernel` is a mangled name, and `call` is the known
-    /// call that launched it.
+    /// Numbers and records an opaque launch; returns its number. `kernel` is a mangled name; `call` is the library call
+    /// that launched it, if known.
     pub fn opaque_launch(
         &self,
         stream: StreamId,

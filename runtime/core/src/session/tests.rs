@@ -335,7 +335,7 @@ fn a_fault_handler_does_not_wait_forever() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     let state = session.state.lock();
-    session.fault("stopped while an event was written");
+    session.fault("stopped while an event was being written");
     let ended = session.finish(&Outcome::Finished);
     assert!(matches!(ended, Err(RuntimeError::Busy { .. })));
     drop(state);
@@ -409,7 +409,7 @@ fn threads_share_a_session() {
     assert_eq!(launch.unwrap().kernel, "_Zk");
 }
 
-/// Loads eight words in a launch; returns the numbers of bytes from the host, uninitialised, and from unknown writers.
+/// Loads eight words in a launch; returns the byte counts by origin: host, uninitialised memory, and unknown writers.
 fn read(session: &Session, address: u64) -> [u64; 3] {
     let launch = begin(session, 0, "_Zread");
     let running = session.add_up(&launch).unwrap();

@@ -31,7 +31,7 @@ macro_rules! fortran {
 /// Returns the OpenBLAS function with this name, or ends the program if there is none.
 fn function(name: &CStr) -> *mut c_void {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
-    // SAFETY: the name is NUL-terminated; OpenBLAS's constructors start its threads.
+    // SAFETY: the name is NUL-terminated; OpenBLAS's constructors only start its threads.
     let open = || unsafe { libc::dlopen(c"libopenblas.so.0".as_ptr(), libc::RTLD_NOW) as usize };
     let library = *LIBRARY.get_or_init(open) as *mut c_void;
     if library.is_null() {
@@ -50,7 +50,7 @@ fn function(name: &CStr) -> *mut c_void {
     found
 }
 
-/// Converts a cuBLAS enumerator to the letter of the Fortran interface; `None` if it is invalid.
+/// Converts a cuBLAS enumerator to the letter of the Fortran interface; returns `None` if it is invalid.
 fn letter(kind: u8, number: c_int) -> Option<u8> {
     let letters: &[u8] = match kind {
         b'o' => b"NTC",

@@ -1,5 +1,5 @@
-//! A configurable number of identical devices. They share workers, address space and `__device__` variables; streams
-//! and allocations belong to the device that was current when they were created.
+//! A configurable number of identical devices. They share workers, an address space and `__device__` variables;
+//! streams and allocations belong to the device that was current when they were created.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::runtime::session;

@@ -1,5 +1,5 @@
-//! The device that programs see: an sm_90 with the limits of an H100 on every host, so that grid sizes that programs derive
-//! from the number of multiprocessors are the same everywhere.
+//! The device that programs see: on every host, an sm_90 with the limits of an H100, so that grid sizes derived from
+//! the number of multiprocessors are the same everywhere.
 
 use crate::memory;
 use crate::runtime::{COMPUTE_CAPABILITY, DEVICE_NAME};

@@ -26,7 +26,7 @@ pub enum Work {
 }
 
 pub struct Launch {
-    /// `sequence` of the launch that requested it.
+    /// Sequence number of the launch that requested this one.
     pub parent: u64,
     pub kernel: Arc<Kernel>,
     pub request: LaunchRequest,

@@ -144,8 +144,8 @@ pub extern "C" fn __superstep_barrier_reduce(id: u32, operation: u32, predicate:
     __superstep_barrier_reduce_count(id, operation, predicate, 0)
 }
 
-/// Exchanges `value` between the lanes of `mask` that have not exited. `out` receives each lane's value, or 0. Returns
-/// the lanes that took part.
+/// Exchanges `value` between the lanes of `mask` that have not exited. `out` receives the value of each lane that took
+/// part, and 0 for the others. Returns the lanes that took part.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
@@ -161,8 +161,8 @@ pub unsafe extern "C" fn __superstep_warp_gather(
     })
 }
 
-/// Exchanges values between lanes. Returns the lanes that took part, and whether the caller was the last of them; the others
-/// have not continued yet.
+/// Exchanges values between lanes. Returns the lanes that took part, and whether the caller was the last of them; the
+/// others have not continued yet.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
@@ -313,7 +313,7 @@ pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
     worker::current().is_some_and(|worker| shared_ranges(worker).iter().any(is_in))
 }
 
-/// Returns the address in the CTA's shared memory with these lower 32 bits, which are the address in PTX's shared
+/// Returns the address in the CTA's shared memory whose lower 32 bits are `low`, the address in PTX's shared
 /// space. An address outside shared memory keeps its distance from the static variables.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_shared_address(low: u32) -> *mut c_void {
@@ -379,7 +379,7 @@ pub unsafe extern "C" fn __superstep_unsupported_device(what: *const c_char) -> 
     fail(worker, CudaError::NOT_SUPPORTED, text)
 }
 
-/// Ends the running thread only (PTX `exit`).
+/// Ends only the running thread (PTX `exit`).
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_exit_thread() -> ! {
     enter("exit", |worker| leave(worker, Pause::Exit))
@@ -421,8 +421,8 @@ pub unsafe extern "C" fn __superstep_assertfail(
     })
 }
 
-/// Formats and prints to stdout. `arguments` contains the values, each at its natural alignment. Returns the number of
-/// conversions.
+/// Prints formatted text to stdout. `arguments` contains the values, each at its natural alignment. Returns the number
+/// of conversions.
 ///
 /// # Safety
 ///
@@ -438,7 +438,7 @@ pub unsafe extern "C" fn __superstep_vprintf(
         }
         // SAFETY: the format is NUL-terminated, as in CUDA.
         let format = unsafe { std::ffi::CStr::from_ptr(format) };
-        // SAFETY: the arguments are those of the format, packed by Clang.
+        // SAFETY: the arguments match the format and were packed by Clang.
         let mut values = unsafe { printf::Packed::new(arguments.cast()) };
         let (text, conversions) = printf::format(format.to_bytes(), &mut values);
         printf::write_stdout(&text);

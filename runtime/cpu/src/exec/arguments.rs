@@ -53,7 +53,7 @@ impl OwnedArguments {
         for (index, parameter) in parameters.iter().enumerate() {
             let (own, after) = rest.split_at_mut(units(parameter));
             let (place, bytes) = (own.as_mut_ptr().cast::<u8>(), parameter.bytes as usize);
-            // SAFETY: the argument has the parameter's size, which fits into its units.
+            // SAFETY: the argument has the parameter's size, which fits in its units.
             unsafe { place.copy_from_nonoverlapping(from(index).cast(), bytes) };
             places.push(place.cast());
             rest = after;

@@ -18,7 +18,7 @@ pub enum State {
 
 #[derive(Clone, Debug, Default)]
 struct Barrier {
-    /// Number of threads that must arrive; 0 means all live ones.
+    /// Number of threads that must arrive; 0 means all live threads.
     expected: u32,
     arrived: u32,
     /// Number of arrivals whose predicate is true.
@@ -64,7 +64,7 @@ pub struct Cta {
     present: Vec<u32>,
     /// Number of threads that have not exited.
     pub alive: u32,
-    /// Set when all threads have passed a barrier, which all log entries then precede. The scheduler resets it.
+    /// Set when all threads have passed a barrier, so that all log entries precede it. The scheduler resets the flag.
     pub merge_due: bool,
     /// Set when an exchange between lanes has completed. The scheduler resets it.
     pub exchanged: bool,

@@ -24,13 +24,13 @@ pub struct SignalRecord {
     /// The address accessed; meaningless for SIGFPE.
     pub address: u64,
     pub is_write: bool,
-    /// `false` for a non-canonical address, which the processor does not report.
+    /// Whether the address is known: the processor does not report a non-canonical one.
     pub has_address: bool,
 }
 
 pub const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 const ALTERNATE_STACK_BYTES: usize = 64 << 10;
-/// Bit of the page fault's error code: the access was a write.
+/// Bit of a page fault's error code that is set if the access was a write.
 const PAGE_FAULT_WRITE: i64 = 2;
 /// `si_code` of a signal that Linux sent without an address.
 const SI_KERNEL: c_int = 0x80;
@@ -75,7 +75,7 @@ pub fn give_alternate_stack() -> std::io::Result<()> {
 }
 
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the system passes a valid context for a handler with SA_SIGINFO, and a valid info.
+    // SAFETY: the system passes a valid context and info to a handler with SA_SIGINFO.
     let (context, info) = unsafe { (&mut *context.cast::<libc::ucontext_t>(), &*info) };
     let registers = &mut context.uc_mcontext.gregs;
     let in_kernel = worker::current().filter(|worker| worker.place.get() == Place::Kernel);
@@ -113,7 +113,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     registers[libc::REG_EFL as usize] &= !DIRECTION_FLAG;
 }
 
-/// Permits, with a warning, an access just past the end of an allocation. The kernel holds no lock of the runtime.
+/// Permits, with a warning, an access just past the end of an allocation. The kernel holds none of the runtime's locks.
 fn permits_access(worker: &Worker, record: SignalRecord) -> bool {
     let is_permitted = record.signal == libc::SIGSEGV
         && record.has_address

@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Maximum sleep between polls, since CTAs may also be waiting for something else.
+/// Maximum time to sleep between polls, since CTAs may also be waiting for something else.
 const MAX_SLEEP: Duration = Duration::from_millis(2);
 
 /// `grid_workspace` in CUDA's `cooperative_groups/details/driver_abi.h`.

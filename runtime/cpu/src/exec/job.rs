@@ -109,7 +109,7 @@ impl Job {
         self.active.launch.block.iter().product()
     }
 
-    /// Returns whether the kernel logs its accesses, or warp-level probe points.
+    /// Returns whether the kernel logs its accesses or warp-level probe points.
     pub fn is_traced(&self) -> bool {
         self.kernel.probe == Probe::Trace || self.probe_logs
     }

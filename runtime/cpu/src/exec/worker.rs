@@ -1,7 +1,7 @@
 //! A worker's state for device code: the running thread of a CTA, and the switch to the scheduler.
 //!
-//! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so they share everything here
-//! through cells; no borrow is held across a switch.
+//! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so the two share everything
+//! here through cells; no borrow is held across a switch.
 
 use crate::errors::CudaError;
 use crate::exec::cta::Cta;
@@ -19,7 +19,7 @@ use superstep_abi::cpu::{Step, SuperstepThread, WARP_LANES};
 pub enum Place {
     /// In a kernel, where a signal means that the kernel failed.
     Kernel,
-    /// In the runtime, where a signal means a bug.
+    /// In the runtime, where a signal indicates a bug.
     #[default]
     Runtime,
 }
@@ -47,7 +47,7 @@ pub struct Worker {
     pub warp_log: RefCell<Option<WarpLog>>,
     /// Variables of threads that run in a loop: the first byte, and one past the last.
     pub frame: Cell<(*mut u8, *mut u8)>,
-    /// True if the thread state does not identify the running thread.
+    /// Whether the thread state fails to identify the running thread.
     pub forgets_thread: Cell<bool>,
     /// CTAs to run in a loop: the first, and one past the last.
     pub ctas: Cell<(u64, u64)>,
@@ -83,7 +83,7 @@ impl Worker {
         CURRENT.set(self);
     }
 
-    /// Sets the launch; it must outlive the worker's work on it.
+    /// Sets the launch, which must outlive the worker's work on it.
     pub fn set_job(&self, job: Option<&Job>) {
         self.job.set(job.map_or(null(), |job| job));
         self.last_range.set((0, 0));

@@ -9,7 +9,7 @@ use cudarc::runtime::sys::{cudaPitchedPtr, cudaPos};
 use std::ffi::c_void;
 use superstep_runtime_core::cuda::Copy3d;
 
-/// Returns the first byte, row pitch and slice pitch of one side of a 3-dimensional copy.
+/// Returns the first byte, row pitch and slice pitch of one side of a three-dimensional copy.
 fn side_3d(
     array: *mut c_void,
     position: cudaPos,

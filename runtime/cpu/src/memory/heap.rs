@@ -19,12 +19,12 @@ const QUARANTINE_BYTES: usize = 1 << 38;
 #[derive(Debug)]
 pub struct Block {
     pub address: u64,
-    /// Size as requested.
+    /// Requested size.
     pub bytes: u64,
     pub kind: AllocationKind,
     /// The device that was current at the allocation; 0 for memory that the program owns.
     pub device: c_int,
-    /// Whether kernels access the block as global memory, unlike `__constant__` variables.
+    /// Whether kernels access the block as global memory; false for `__constant__` variables.
     pub is_global: bool,
     /// The block's memory; `None` if the program owns it.
     mapping: Option<Mapping>,
@@ -84,7 +84,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Allocates `bytes` zeroed bytes (at least 1); `None` if memory is exhausted.
+    /// Allocates `bytes` zeroed bytes (at least 1); returns `None` if memory is exhausted.
     pub fn allocate(&mut self, bytes: u64, kind: AllocationKind) -> Option<u64> {
         let used = usize::try_from(bytes).ok()?;
         let used = used.checked_next_multiple_of(ALIGNMENT_BYTES)?;
@@ -131,7 +131,7 @@ impl Heap {
         })
     }
 
-    /// Adds memory that the program owns; `false` if it overlaps a block.
+    /// Adds memory that the program owns; returns `false` if it overlaps a block.
     pub fn register(
         &mut self,
         address: u64,
@@ -172,7 +172,7 @@ impl Heap {
         self.live.values()
     }
 
-    /// Frees the block at `address`; `false` if there is none.
+    /// Frees the block at `address`; returns `false` if there is none.
     pub fn free(&mut self, address: u64) -> bool {
         let Some(block) = self.live.remove(&address) else {
             return false;
@@ -204,7 +204,7 @@ impl Heap {
         addresses
     }
 
-    /// Locates `address` in relation to the nearest block; `None` if nothing is allocated.
+    /// Locates `address` in relation to the nearest block; returns `None` if nothing is allocated.
     pub fn locate(&self, address: u64) -> Option<Location<'_>> {
         let contains = |block: &&Block| block.contains(address);
         let (mut below, mut above) = (self.live.range(..=address), self.live.range(address..));

@@ -35,12 +35,12 @@ struct Memory {
 
 static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
 
-/// Passes the block that contains `address` to `read`, which must not call this module.
+/// Passes the block that contains `address` to `read`, which must not call into this module.
 pub fn find<T>(address: u64, read: impl FnOnce(&Block) -> T) -> Option<T> {
     MEMORY.lock().heap.find(address).map(read)
 }
 
-/// Adds memory that the program owns, such as variables; `false` if it overlaps other memory.
+/// Adds memory that the program owns, such as variables; returns `false` if it overlaps other memory.
 pub fn register(address: u64, bytes: u64, kind: AllocationKind, is_global: bool) -> bool {
     let mut memory = MEMORY.lock();
     memory.ranges = None;
@@ -113,7 +113,7 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     Ok(address)
 }
 
-/// Frees memory from [`allocate`], of the kinds that the caller may free.
+/// Frees memory from [`allocate`] if its kind is one of `kinds`.
 pub fn free(address: u64, kinds: &[AllocationKind]) -> CudaResult {
     check_sticky()?;
     let may_free = |block: &Block| !block.is_registered() && kinds.contains(&block.kind);
@@ -127,7 +127,7 @@ pub fn free(address: u64, kinds: &[AllocationKind]) -> CudaResult {
     Err(CudaError::INVALID_VALUE)
 }
 
-/// Frees the block at `address` if `accept` returns `true` for it; `false` if nothing was freed.
+/// Frees the block at `address` if `accept` returns `true` for it; returns whether it was freed.
 fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
     let mut memory = MEMORY.lock();
     let is_accepted = memory.heap.block_at(address).is_some_and(accept);

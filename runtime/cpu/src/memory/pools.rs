@@ -22,7 +22,7 @@ static DEVICE_POOLS: Mutex<BTreeMap<c_int, (usize, usize)>> = Mutex::new(BTreeMa
 /// Pool and size in bytes of each live allocation, by address.
 static LIVE: Mutex<BTreeMap<u64, (usize, u64)>> = Mutex::new(BTreeMap::new());
 
-/// Numbers of `cudaMemPoolAttr`: three switches, the bytes that a pool retains, and its counters.
+/// Values of `cudaMemPoolAttr`: three switches, the bytes that a pool retains, and its counters.
 const SWITCHES: std::ops::RangeInclusive<c_int> = 1..=3;
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED_NOW: c_int = 5;
@@ -168,7 +168,7 @@ cuda! {
         set(&mut POOLS.get(pool)?.lock(), number, value)
     }
 
-    /// `cudaMemPoolTrimTo`: no effect, since a pool retains nothing, and every device can access all memory.
+    /// `cudaMemPoolTrimTo`: has no effect, since a pool retains nothing, and every device can access all memory.
     fn [cudaMemPoolTrimTo cudaMemPoolSetAccess](pool: usize) {
         POOLS.get(pool).map(drop)
     }

@@ -2,7 +2,7 @@
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// `(first, one past the last)`, ascending.
+    /// `(first, one past the last)`, in ascending order.
     ranges: Vec<(u64, u64)>,
 }
 

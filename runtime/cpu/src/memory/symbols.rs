@@ -10,8 +10,8 @@ use std::ffi::{c_int, c_void};
 pub const TO_DEVICE: c_int = 1;
 pub const FROM_DEVICE: c_int = 2;
 
-/// Returns the address of part of a variable for a copy. The copy's kind must be `direction` or permit device memory on
-/// both sides.
+/// Returns the address of the part of a variable that a copy accesses. The copy's kind must be `direction` or permit
+/// device memory on both sides.
 pub fn symbol_part(
     symbol: *const c_void,
     [bytes, offset]: [usize; 2],

@@ -50,7 +50,7 @@ impl Buffer {
 #[derive(Debug)]
 pub struct WarpLog {
     buffer: Buffer,
-    /// First entry of each lane, null for lanes that did not run.
+    /// First entry of each lane; null for lanes that did not run.
     starts: Box<[Cell<*mut u64>; LANES]>,
 }
 
@@ -157,7 +157,7 @@ impl CtaLogs {
         segment.used = used.min(segment.capacity);
     }
 
-    /// Enlarges a thread's segment; `false` if there is no room and its warp must be merged.
+    /// Enlarges a thread's segment; returns `false` if there is no room and its warp must be merged.
     pub fn grow(&mut self, thread: usize) -> bool {
         let old = self.segments[thread];
         let capacity = old.capacity * 2;

@@ -28,7 +28,7 @@ impl LogEntry {
 
 pub const LANES: usize = 32;
 
-/// Lanes with entries left, lowest lane first.
+/// Lanes that have entries left, lowest lane first.
 pub struct Lanes<'a, T> {
     pub tails: [&'a [T]; LANES],
     pub bits: [u32; LANES],
@@ -82,7 +82,7 @@ pub fn merge_warp(
     }
 }
 
-/// Emits groups of all lanes while their entries agree, at most `common` groups; returns their number.
+/// Emits up to `common` groups of all lanes while their entries agree; returns the number of groups.
 fn merge_uniform(
     tails: &[&[LogEntry]],
     bits: &[u32],

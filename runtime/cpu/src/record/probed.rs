@@ -59,7 +59,7 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// Allocates memory for a launch of `kernel`; `None` without a probe.
+    /// Allocates memory for a launch of `kernel`; returns `None` if there is no probe.
     pub fn new(
         kernel: &str,
         active: &ActiveLaunch,

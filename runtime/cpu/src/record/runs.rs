@@ -71,7 +71,7 @@ pub fn merge_warp(
     }
 }
 
-/// For each word of an entry, the bits set in all rows and in any row.
+/// For each word of an entry, the bits set in all rows, and those set in any row.
 #[derive(Debug)]
 pub struct Bits {
     pub all: [u64; MAX_WORDS],

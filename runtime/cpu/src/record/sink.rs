@@ -1,4 +1,4 @@
-//! Checks every address in the logs of a warp, and writes the logs into the capture or aggregates them.
+//! Checks every address in the logs of a warp, and writes the logs to the capture or aggregates them.
 
 use crate::exec::job::Job;
 use crate::memory;

@@ -13,7 +13,7 @@ const ALL_FLAGS: c_uint = 7;
 struct Event {
     has_time: bool,
     recorded: Mutex<Option<Instant>>,
-    /// The capture in which the event was last recorded, as it was then.
+    /// State of the capture in which the event was last recorded, at that time.
     captured: Mutex<Option<Capture>>,
 }
 

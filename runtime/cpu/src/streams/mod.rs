@@ -95,7 +95,7 @@ pub const fn can_be_alias(function: &str, mut parameters: &[&str]) -> bool {
     is_valid
 }
 
-/// Looks up a stream's handle; `None` for a default stream.
+/// Looks up a stream's handle; returns `None` for a default stream.
 pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
     match named(handle) {
         Named::Created(handle) => STREAMS.get(handle).map(Some),
@@ -191,7 +191,7 @@ cuda! {
         put(device, get(stream)?.map_or_else(devices::current, |stream| stream.device))
     }
 
-    /// `cudaStreamSetAttribute`: no effect.
+    /// `cudaStreamSetAttribute`: has no effect.
     fn [cudaStreamSetAttribute cudaStreamSetAttribute_ptsz cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz
         cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz]() {
         check_sticky()

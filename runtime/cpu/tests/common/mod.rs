@@ -83,7 +83,7 @@ pub struct Programs {
     _guard: tempfile::TempDir,
 }
 
-/// Builds the programs once; `None` when clang is missing.
+/// Builds the programs once; returns `None` if clang is missing.
 pub fn programs() -> Option<&'static Programs> {
     static PROGRAMS: OnceLock<Option<Programs>> = OnceLock::new();
     PROGRAMS.get_or_init(build).as_ref()

@@ -55,7 +55,7 @@ pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaE
     if status == Status::NAMED_SYMBOL_NOT_FOUND {
         return Ok(None);
     }
-    check(status, "find a variable of a module")?;
+    check(status, "find a variable in a module")?;
     Ok(Some((address, bytes)))
 }
 
@@ -73,8 +73,8 @@ pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaErr
 
 /// # Safety
 ///
-/// `arguments` must point to an array with one pointer for each of the kernel's parameters. The driver copies them
-/// before it returns.
+/// `arguments` must point to an array with one pointer for each of the kernel's parameters. The driver copies the
+/// arguments before it returns.
 pub unsafe fn launch(
     function: Function,
     [grid, block]: [[u32; 3]; 2],

@@ -48,8 +48,8 @@ fn exchange_capture_mode(mut mode: c_int) -> c_int {
     mode
 }
 
-/// Returns the graph into which `stream` is being captured, and the node on which the next one depends, if there is
-/// exactly one.
+/// Returns the graph into which `stream` is being captured, and the node on which the next node depends, if there
+/// is exactly one.
 fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
     let (mut status, mut id, mut graph): (c_int, _, _) = (0, 0, null_mut());
     let (mut nodes, mut count) = (null(), 0);

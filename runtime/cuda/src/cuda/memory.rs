@@ -5,8 +5,8 @@ use cudarc::runtime::sys::{cudaHostAllocMapped, cudaHostAllocPortable, cudaMemcp
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Zeroed page-locked memory that is mapped into the device. It is valid until the process or the device's context
-/// ends.
+/// Zeroed page-locked memory that is mapped into the device's address space. It is valid until the process or the
+/// device's context ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned {
     pub host: usize,
@@ -22,7 +22,7 @@ impl Pinned {
         let host = ask(doing, null_mut(), allocate).inspect_err(|_| forget_last_error())?;
         // SAFETY: the pointer points to a pointer; `host` was just allocated.
         let map = |device: &mut _| unsafe { cuda!(cudaHostGetDevicePointer(device, host, 0)) };
-        let device = ask("map host memory into the device", null_mut(), map)?;
+        let device = ask("map host memory for the device", null_mut(), map)?;
         // SAFETY: `bytes` bytes were allocated, and nothing else has their address yet.
         unsafe { std::ptr::write_bytes(host.cast::<u8>(), 0, bytes) };
         Ok(Pinned {
@@ -149,7 +149,7 @@ pub fn free_and_total() -> Result<(usize, usize), CudaError> {
     })
 }
 
-/// Returns whether the runtime considers an address device memory. Managed memory counts, as it does for
+/// Returns whether the runtime considers an address to be in device memory. Managed memory counts, as it does for
 /// `cudaMemcpyDefault`.
 pub fn is_on_device(address: u64) -> bool {
     const DEVICE: i32 = cudarc::runtime::sys::cudaMemoryType::cudaMemoryTypeDevice as i32;

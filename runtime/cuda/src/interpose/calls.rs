@@ -1,4 +1,4 @@
-//! Calls to proprietary libraries whose reads and writes are known: those in the table in `superstep-runtime-core`.
+//! Known calls to proprietary libraries: a table in `superstep-runtime-core` describes their reads and writes.
 //!
 //! The linker and `dlsym` find our function before the library's. Launches that the library makes during a call belong
 //! to that call.

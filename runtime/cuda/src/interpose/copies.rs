@@ -147,7 +147,7 @@ interposed! { driver:
     }
 }
 
-// The capture has one byte for the value, like the runtime's fill functions.
+// The capture stores the value in one byte, which is all that the runtime's fill functions use.
 interposed! { in_stream:
     [cudaMemset, cudaMemset_ptds: true] [cudaMemsetAsync, cudaMemsetAsync_ptsz: true](
         memory: *mut c_void, value: c_int, bytes: usize,

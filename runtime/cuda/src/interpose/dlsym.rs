@@ -26,7 +26,7 @@ unsafe extern "C" {
 #[cfg_attr(not(superstep_sanitized), unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    // On entry, the stack is misaligned by 8 bytes; 24 bytes later, it is aligned to 16, with the return address at 24.
+    // On entry, the stack is misaligned by 8 bytes. Another 24 align it to 16, with the return address at offset 24.
     std::arch::naked_asm!(
         "push rdi",
         "push rsi",

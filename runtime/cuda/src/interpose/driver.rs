@@ -1,7 +1,7 @@
 //! Kernel handles, and launches through the driver API.
 //!
-//! A handle that the program gets is mapped back to its kernel, which is then traced like any other. Superstep did not
-//! build the kernels in proprietary libraries or in modules that the program loads itself; their launches are opaque.
+//! Handles that the program obtains are mapped back to their kernels, which are then traced as usual. Launches of
+//! kernels that Superstep did not build, in proprietary libraries or modules loaded by the program, are opaque.
 
 use super::copies::*;
 use super::interposed;
@@ -15,7 +15,7 @@ use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUlaunchConfig;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Records the handle that the program got for the kernel with this stub.
+/// Records the handle that the program obtained for the kernel with this stub.
 fn record_handle(status: Status, handle: *mut Stub, stub: Stub) -> Status {
     if status.is_success() && !handle.is_null() {
         // SAFETY: the runtime has just written the handle.
@@ -35,7 +35,7 @@ fn launch(call: Call<'_>, form: Form) -> Status {
     .run()
 }
 
-/// Launches a kernel whose arguments may instead be in one block, `extra`, which is not supported for recorded kernels.
+/// Launches a kernel whose arguments may be passed as a single block, `extra`. Recorded kernels do not support this.
 fn launch_with_extra(call: Call<'_>, extra: Arguments) -> Status {
     let recorded = runtime()
         .kernel(call.stub)
@@ -70,7 +70,7 @@ interposed! { driver:
     [cuLaunchKernelEx, cuLaunchKernelEx_ptsz: true](
         config: *const CUlaunchConfig, function: Stub, arguments: Arguments, extra: Arguments,
     ) |real with arguments, per_thread| {
-        // SAFETY: the program passes a configuration, or null. Its attributes are not read.
+        // SAFETY: the program passes a configuration or null. The configuration's attributes are not read.
         let Some(config) = (unsafe { config.as_ref() }) else {
             return real(arguments);
         };
@@ -111,7 +111,7 @@ replacements! {
     cuMemsetD32_v2 cuMemsetD32_v2_ptds cuMemsetD32Async cuMemsetD32Async_ptsz
 }
 
-/// Returns our function for a name in the form that `cuGetProcAddress` expects, without version and stream suffixes.
+/// Returns our function for a name in the form that `cuGetProcAddress` expects, without version or stream suffixes.
 fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
     let streams: &[&str] = if per_thread { &["_ptsz", "_ptds"] } else { &[] };
     let with_suffix = streams
@@ -144,7 +144,7 @@ fn entry(
     // SAFETY: the program passes room for a pointer; the driver has just written a function's address or null.
     let found = unsafe { &mut *function };
     let ours = match name {
-        // This name can mean either of two functions, depending on the CUDA version for which the caller was built.
+        // This name can refer to either of two functions, depending on the CUDA version that the caller was built for.
         b"cuGetProcAddress" if Some(*found) == find_in_driver(c"cuGetProcAddress_v2") => {
             Some(cuGetProcAddress_v2 as *const c_void)
         }

@@ -35,8 +35,8 @@ unsafe extern "C" fn absent() -> c_int {
 /// since some are variadic.
 macro_rules! before_exec {
     ($($name:ident)*) => {
-        /// The C library's functions. A forked process that is about to replace itself must not look them up, so this
-        /// library looks them up when it is loaded.
+        /// Addresses of the C library's functions. A forked process that is about to call `exec` must not look them up,
+        /// so this library looks them up when it is loaded.
         static REAL: std::sync::OnceLock<Real> = std::sync::OnceLock::new();
 
         #[derive(Debug)]
@@ -68,7 +68,7 @@ macro_rules! before_exec {
                     let real = REAL.get().map_or(absent as *const () as usize, |real| real.$name);
                     std::ptr::with_exposed_provenance(real)
                 }
-                // On entry, the stack is misaligned by 8 bytes. After pushing seven registers, it is aligned to 16.
+                // On entry, the stack is misaligned by 8 bytes. Pushing seven registers aligns it to 16.
                 std::arch::naked_asm!(
                     "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
                     "call {prepare}",

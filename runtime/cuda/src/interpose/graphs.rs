@@ -73,14 +73,14 @@ fn unless_in_situ(what: &str, real: impl FnOnce() -> Status) -> Status {
     Status::NOT_SUPPORTED
 }
 
-/// Replaces a graph inside an instance. Traces do not reflect this change.
+/// Forwards the replacement of a child graph in an instance. Traces do not reflect this change.
 fn child_changed(
     what: &str,
     instance: GraphExec,
     node: GraphNode,
     real: impl FnOnce() -> Status,
 ) -> Status {
-    let what = format!("a change to a graph inside an instance ({what})");
+    let what = format!("a change to a child graph in an instance ({what})");
     unless_in_situ(&what, || {
         memory_changed(real(), instance, node, |_| Status::NOT_SUPPORTED)
     })
@@ -99,7 +99,7 @@ fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
     if parameters.is_null() {
         return None;
     }
-    // SAFETY: the structure begins with its kind, which is read as a number since newer versions of CUDA may have other
+    // SAFETY: the structure begins with its kind, which is read as a number because newer versions of CUDA may add
     // kinds.
     Some(NodeKind(unsafe { parameters.cast::<c_int>().read() }))
 }
@@ -118,8 +118,8 @@ fn add_node(
             real,
         ),
         Some(NodeKind::KERNEL) => {
-            // SAFETY: the parameters are those of a kernel, whose two structures have the same layout (a test compares
-            // them).
+            // SAFETY: the parameters are those of a kernel. Both of CUDA's structures for them have the same layout (a
+            // test compares the two).
             let kernel = unsafe {
                 let parameters = &raw const (*parameters).__bindgen_anon_1;
                 &*parameters.cast::<cudaKernelNodeParams>()

@@ -24,7 +24,7 @@ interposed! {
     }
     [cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz: true](config: *const cudaLaunchConfig_t, function: Stub, arguments: Arguments)
     |real with arguments, per_thread| {
-        // SAFETY: the program passes a configuration, or null. Its attributes are not read.
+        // SAFETY: the program passes a configuration or null. The configuration's attributes are not read.
         let Some(config) = (unsafe { config.as_ref() }) else {
             return real(arguments);
         };
@@ -38,7 +38,7 @@ interposed! {
         unless_probed("a launch on several devices (cudaLaunchCooperativeKernelMultiDevice)", real)
     }
     // A reset destroys the consumers' buffers and events, so the consumers are stopped first. `cudaThreadExit` is the
-    // old name.
+    // old name of `cudaDeviceReset`.
     [cudaDeviceReset, cudaThreadExit]() |real| {
         runtime().before_reset();
         real()

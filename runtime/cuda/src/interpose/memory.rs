@@ -22,8 +22,8 @@ enum Api {
     Driver,
 }
 
-/// Retries an allocation of device memory while shadow memory can make room for it. Both APIs use the same result code
-/// for a lack of memory, but only the runtime remembers it.
+/// Retries an allocation of device memory while shadow memory can make room for it. Both APIs return the same code when
+/// memory runs out, but only the runtime remembers it.
 fn with_room(api: Api, bytes: usize, real: impl Fn() -> Status) -> Status {
     let runtime = runtime();
     runtime.prepare();
@@ -68,7 +68,7 @@ fn element_bytes(channels: Channels) -> usize {
     if channels.is_null() {
         return 0;
     }
-    // SAFETY: the program passes a description. Only its numbers are read, since newer versions of CUDA may have other
+    // SAFETY: the program passes a description. Only its numbers are read, because newer versions of CUDA may add
     // kinds.
     let bits = unsafe { (*channels).x + (*channels).y + (*channels).z + (*channels).w };
     usize::try_from(bits).unwrap_or(0) / 8

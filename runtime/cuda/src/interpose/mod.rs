@@ -21,9 +21,9 @@ use crate::recorder::runtime::{runtime, session};
 /// Defines exported functions with one signature. `real` calls the real function with the same arguments, except for
 /// those listed after `with`; `per_thread` indicates whether stream 0 means the thread's own stream.
 ///
-/// `in_stream:` defines two families, the second with a stream as its last argument; the body gets a `StreamArgument`.
-/// `driver:` is for libcuda functions. `returning` is for runtime functions whose result is not a status; it also
-/// specifies the result if libcudart lacks the function.
+/// `in_stream:` defines two families, the second of which takes a stream as the last argument; the body gets a
+/// `StreamArgument`. `driver:` is for libcuda functions. `returning` is for runtime functions whose result is not a
+/// status; it also specifies the result if libcudart lacks the function.
 macro_rules! interposed {
     (in_stream: $($rest:tt)*) => { interposed!(@in_stream [] $($rest)*); };
     (driver in_stream: $($rest:tt)*) => { interposed!(@in_stream [driver:] $($rest)*); };

@@ -6,9 +6,9 @@ use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::cudaIpcMemHandle_t;
 use std::ffi::{c_int, c_uint, c_void};
 
-/// Records memory from another process, whose address a call has just stored in `place`.
+/// Records another process's memory, whose address a call has just stored in `place`.
 fn record_import(status: Status, place: *const u64) -> Status {
-    // SAFETY: if the call succeeds, it has written an address, which is as large as the number, or `place` is null.
+    // SAFETY: if the call succeeded, `place` is null or now contains an address, which has the size of a `u64`.
     if let (Status::SUCCESS, Some(&address)) = (status, unsafe { place.as_ref() }) {
         runtime().opened(address);
     }

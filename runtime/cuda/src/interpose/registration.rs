@@ -1,4 +1,4 @@
-//! Registration of modules, kernels and variables, called by constructors that run before `main`.
+//! Functions that register modules, kernels and variables, called by constructors that run before `main`.
 
 use super::interposed;
 use crate::cuda::loader::find_or_report;
@@ -33,7 +33,7 @@ enum LoadError {
 }
 
 interposed! { returning Binary = Binary::NULL;
-    // For a module that is embedded as bitcode, registers its binary, which is never freed, and its table for this run.
+    // For a module embedded as bitcode, registers the binary (which is never freed) and the table for this run.
     [__cudaRegisterFatBinary](wrapper: *const FatBinaryWrapper) |real with wrapper| {
         unregister_unloaded();
         // SAFETY: the compiler's registration code passes a wrapper.
@@ -69,9 +69,9 @@ fn unregister(binary: Binary) {
     }
 }
 
-/// Interposes CUDA's `__cudaUnregisterFatBinary`. Clang's modules call it in an `atexit` handler that runs before
-/// destructors in the same translation unit, which may launch kernels. Therefore, this function only marks our modules;
-/// they are unregistered when a running program registers the next module.
+/// Interposes CUDA's `__cudaUnregisterFatBinary`. Modules built by Clang call it in an `atexit` handler that runs
+/// before destructors in the same translation unit, which may launch kernels. Therefore, this function only marks our
+/// modules; they are unregistered when a running program registers the next module.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Finds the heap of device-side `malloc` with a kernel that allocates its first block, since no driver function
+//! Finds the heap of device-side `malloc` with a kernel that allocates the first block, since no driver function
 //! returns the heap's address.
 
 use crate::cuda::memory::{self, Pinned};
@@ -25,7 +25,7 @@ pub fn extent() -> Result<(u64, u64), CudaError> {
         // SAFETY: the function takes this one argument.
         unsafe { driver::launch(function, [[1; 3]; 2], 0, stream, arguments.as_mut_ptr()) }
     })?;
-    // SAFETY: the memory is eight bytes long, and the kernel that wrote them has ended.
+    // SAFETY: the memory is eight bytes long, and the kernel that wrote it has ended.
     let first = unsafe { answer.at::<u64>().read_volatile() };
     if first == 0 {
         return Err(CudaError::NoHeap);

@@ -1,4 +1,4 @@
-//! Variables that host code never names, from the table that the instrumenter adds to each module.
+//! Variables that host code never names, read from the table that the instrumenter adds to each module.
 
 use crate::cuda::{CudaError, Stub, driver, memory};
 use std::ffi::CStr;
@@ -35,7 +35,7 @@ pub fn of_kernel(stub: Stub) -> Result<Table, CudaError> {
     Ok(pair.map_or_else(Table::default, |(table, names)| parse(&table, &names)))
 }
 
-/// Parses rows of an address and a size, 64 bits each, and zero-terminated names.
+/// Parses rows that consist of an address and a size (64 bits each), and the rows' zero-terminated names.
 fn parse(table: &[u8], names: &[u8]) -> Table {
     let (words, _) = table.as_chunks::<8>();
     let (rows, _) = words.as_chunks::<2>();

@@ -27,7 +27,7 @@ pub enum NodeRecording {
 
 pub struct Node {
     pub kernel: Arc<Kernel>,
-    /// The program may change the geometry.
+    /// The launch geometry, which the program may change.
     pub geometry: Mutex<Geometry>,
     pub recording: NodeRecording,
 }
@@ -82,7 +82,7 @@ impl Graphs {
         self.captures.load(Ordering::Acquire) > 0
     }
 
-    /// Returns whether the stream is being captured, so that its work runs only when the graph is launched.
+    /// Returns whether the stream is being captured, in which case its work runs only when the graph is launched.
     pub fn is_deferred(&self, into: StreamArgument) -> bool {
         self.is_capturing() && captured_by(into.stream()).is_some()
     }
@@ -119,7 +119,7 @@ impl Graphs {
         self.state.lock().chains.insert((graph, tail), buffer);
     }
 
-    /// Records a kernel added to a graph with the recorder's nodes `own` around it. `handle` is its node, if known.
+    /// Records a kernel in a graph and the recorder's nodes around it (`own`). `handle` is the kernel's node, if known.
     pub fn add(&self, graph: Graph, handle: Option<GraphNode>, own: Vec<GraphNode>, node: Node) {
         let node = Arc::new(node);
         let mut state = self.state.lock();
@@ -149,7 +149,7 @@ impl Graphs {
         }
     }
 
-    /// Returns the recorder's nodes in all graphs, each with the program's kernel node to which it belongs.
+    /// Maps the recorder's nodes in all graphs to the program's kernel nodes that they belong to.
     pub fn owners(&self) -> HashMap<GraphNode, GraphNode> {
         let state = self.state.lock();
         let owners = (state.nodes.iter())
@@ -166,8 +166,8 @@ impl Graphs {
         Some(known)
     }
 
-    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if they share buffers, since
-    /// both may run at the same time.
+    /// Adds the launches of `part` to those of `graph`. Returns `false` and does nothing if the two share buffers,
+    /// since they may run at the same time.
     pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
         let mut state = self.state.lock();
         let nodes = state.graphs.entry(graph).or_default();

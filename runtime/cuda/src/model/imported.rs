@@ -9,7 +9,7 @@ pub struct Imported(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The number of times that the memory at an address was opened, including memory that `cudaFree` has freed.
+    /// The number of times that the memory at each address was opened, including memory that `cudaFree` has freed.
     opened: HashMap<u64, u32>,
     /// Handles of other processes' memory.
     handles: HashSet<u64>,
@@ -27,15 +27,15 @@ impl Imported {
         self.0.lock().handles.remove(&handle);
     }
 
-    /// Records that memory was opened at `address`, which is the same each time. `is_known` means that the memory is
-    /// already recorded as allocated.
+    /// Records that memory was opened at `address`, which is the same every time the memory is opened. `is_known` means
+    /// that the memory is already recorded as allocated.
     pub fn opened(&self, address: u64, is_known: bool) {
         let mut state = self.0.lock();
         let count = state.opened.entry(address).or_insert(0);
         *count = if is_known { *count + 1 } else { 1 };
     }
 
-    /// Records that the program closes memory; returns whether it is no longer open.
+    /// Records that the program closes the memory at `address`; returns whether the memory is no longer open.
     pub fn closed(&self, address: u64) -> bool {
         let mut state = self.0.lock();
         let Some(count) = state.opened.get_mut(&address) else {
@@ -49,8 +49,7 @@ impl Imported {
         is_last
     }
 
-    /// Records a mapping; returns the kind of its memory, which distinguishes this process's memory from other
-    /// processes'.
+    /// Records a mapping; returns the kind of its memory, which tells whether it belongs to this process or to another.
     pub fn mapped(&self, address: u64, handle: u64) -> AllocationKind {
         let mut state = self.0.lock();
         state.mapped.insert(address);

@@ -1,4 +1,4 @@
-//! The program's modules: kernels by their host stubs, and device variables.
+//! The program's modules: their kernels, by host stub, and their device variables.
 
 use crate::cuda::{self, Stub};
 use cudarc::runtime::sys::cudaFuncAttributes;
@@ -145,7 +145,7 @@ impl Modules {
         Some(kernel)
     }
 
-    /// Returns the kernel in `binary` that device code launches by `number`, from 1.
+    /// Returns the kernel in `binary` that device code launches by `number`, counted from 1.
     pub fn numbered(&mut self, binary: cuda::Binary, number: u64) -> Option<Arc<Kernel>> {
         let binary = self.binaries.get(&binary)?;
         let index = usize::try_from(number.checked_sub(1)?).ok()?;

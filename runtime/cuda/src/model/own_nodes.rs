@@ -1,4 +1,4 @@
-//! Hides the nodes that recorders added to the program's graphs: each of them appears as the node of its kernel.
+//! Hides the nodes that recorders added to the program's graphs: each is reported as the kernel node it belongs to.
 
 use crate::cuda::graph::{Row, rows};
 use crate::cuda::{GraphNode, Status};
@@ -40,7 +40,7 @@ pub fn edges(
     let Some(owners) = owners(graphs, count) else {
         return query(ends, data, count);
     };
-    // Requests data only if the program does, so that CUDA still rejects edges with data otherwise.
+    // Requests edge data only if the program does. Otherwise, CUDA must still reject graphs whose edges have data.
     let all = rows(!data.is_null(), query);
     let others = |all| replace_own(&owners, all).filter(|([from, to], _)| from != to);
     write_rows(all.map(others), ends, data, count)
@@ -80,8 +80,8 @@ fn replace_own<const NODES: usize>(
     (rows.into_iter()).map(move |(nodes, data)| (nodes.map(owner), data))
 }
 
-/// Passes each of `rows` to the program once, as CUDA does: either only their number, or as many rows as fit, padded
-/// with null.
+/// Passes `rows` to the program without duplicates. Like CUDA, passes either just the number of rows or as many rows as
+/// fit, padded with nulls.
 fn write_rows<const NODES: usize>(
     rows: Result<impl Iterator<Item = Row<NODES>>, Status>,
     columns: [*mut GraphNode; NODES],

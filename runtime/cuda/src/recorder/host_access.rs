@@ -175,7 +175,7 @@ impl Rows {
     }
 }
 
-/// Records a copy of bytes x rows x slices. `on_device` returns whether source and destination are on the device.
+/// Records a copy of bytes x rows x slices. `on_device` tells whether the source and the destination are on the device.
 pub fn record_copy(
     to: Rows,
     from: Rows,

@@ -1,6 +1,6 @@
 //! Launches of kernels with a user's probe. Each has exclusive use of the probe's memory, which is cleared before the
-//! kernel starts and read after it has ended; the launching thread waits for this. A launch without the probe runs the
-//! kernel's native copy without waiting.
+//! kernel starts and read after it has ended; the launching thread waits until then. A launch without the probe runs
+//! the kernel's native copy without waiting.
 
 use super::drain::monitor::Item;
 use super::launch::graph_nodes::Insertion;
@@ -65,7 +65,7 @@ impl Recorder for Probing {
         }
         let (status, found) =
             self.with_memory(call, kernel, active.clone(), &layout, &parameters)?;
-        // Called without the lock, since the program's observers may launch kernels.
+        // Called without holding the lock, since the program's observers may launch kernels.
         if let Some((fields, tables, elapsed_ns)) = found.filter(|_| wanted) {
             session().probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables);
         }

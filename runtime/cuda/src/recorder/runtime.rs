@@ -24,7 +24,7 @@ use superstep_trace::{Backend, Probe, Protocol, StreamId};
 
 /// Maximum number of traced kernels that are loaded in advance.
 const MAX_LOADED: usize = 100;
-/// How long an exiting program waits for a stream without progress.
+/// How long an exiting program waits for a stream that makes no progress.
 pub const STALL: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -64,7 +64,7 @@ pub fn monitor() -> &'static Monitor {
 }
 
 impl Runtime {
-    /// Returns the run's device: the current device at the first call. Warns and returns `None` if there is no GPU.
+    /// Returns the run's device: the one current at the first call. Warns and returns `None` if there is no GPU.
     pub fn device(&self) -> Option<&Device> {
         let device = self.device.get_or_init(|| {
             let device = Device::current();

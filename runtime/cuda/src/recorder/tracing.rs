@@ -19,9 +19,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use superstep_trace::Protocol;
 
-/// Maximum number of bins in a stream's buffer by default.
+/// Default maximum number of bins in a stream's buffer.
 const MAX_BINS: usize = 128;
-/// Records per bin by default: 1.5 MiB.
+/// Default number of records per bin, which take up 1.5 MiB.
 const BIN_RECORDS: usize = 64 << 10;
 
 #[derive(Default)]
@@ -186,7 +186,7 @@ struct Notice {
     ticket: Arc<Ticket>,
 }
 
-/// Queues the report of the kernel's beginning; returns the [`Notice`] for its end.
+/// Queues the report that the kernel has started; returns the [`Notice`] for the report that it has ended.
 fn announce(
     buffer: &DrainBuffer,
     ticket: &Arc<Ticket>,

@@ -1,4 +1,4 @@
-//! Compares layouts with those in NVIDIA's headers, from which cudarc's structures are generated.
+//! Compares the layouts of structures with those in NVIDIA's headers, from which cudarc's structures are generated.
 
 use cudarc::runtime::sys::{cudaKernelNodeParams, cudaKernelNodeParamsV2, cudaMemcpy3DParms};
 use std::mem::offset_of;

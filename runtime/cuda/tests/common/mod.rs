@@ -185,7 +185,7 @@ impl Run {
         endings
     }
 
-    /// Returns the number of accesses in `stream`, and checks them.
+    /// Checks the accesses in `stream` and returns their number.
     pub fn accesses(&self, stream: u32) -> u64 {
         let mut accesses = 0;
         let check = |record: &LaunchRecord, group: &superstep_trace::AccessGroup| {

@@ -185,7 +185,7 @@ static void *take(size_t bytes) {
   const int number = is_one ? __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) : MAX_SMALL;
   return number < MAX_SMALL ? small[number] : calloc(1, bytes);
 }
-/* As in CUDA, the first call registers an exit handler, after which all calls fail. */
+/* As in CUDA, the first call registers an exit handler; once it has run, all calls fail. */
 static void unload(void) { cudaDeviceSynchronize(), sticky = 4; }
 static void unload_at_exit(void) {
   if (getenv("FAKE_UNLOADS")) atexit(unload);

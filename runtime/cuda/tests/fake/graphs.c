@@ -1,4 +1,4 @@
-/* CUDA graphs for the stand-ins for libcudart and libcuda, both built with this file. A node has a word for each
+/* CUDA graphs for the stand-ins for libcudart and libcuda; both are built with this file. A node has a word for each
  * argument of its kernel. As in CUDA, an instance keeps the nodes that its graph had when it was instantiated. */
 #include "kernel.h"
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* A "CUDA program" for the stand-ins that runs in situ. Its kernel prints the contents of shadow memory, and writes
- * there as device code does. `program MODE`. With BY_DRIVER, it allocates memory through the driver API. */
+/* A "CUDA program" for the stand-ins, run in situ. Its kernel prints the contents of shadow memory and writes
+ * to it as device code does. Usage: `program MODE`. With BY_DRIVER, it allocates memory through the driver API. */
 #include "../../device/in_situ.h"
 #include "../../device/selection.h"
 #include "kernel.h"

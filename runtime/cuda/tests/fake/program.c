@@ -1,4 +1,4 @@
-/* A "CUDA program" for the stand-in: its kernels call the probe as device code does. `program MODE` */
+/* A "CUDA program" for the stand-in: its kernels call the probe as device code does. Usage: `program MODE`. */
 #include "../../device/context.h"
 #include "kernel.h"
 #include <dlfcn.h>

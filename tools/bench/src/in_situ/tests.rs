@@ -1,4 +1,4 @@
-//! Formulas of the exchange, for small sizes.
+//! Tests of the exchange's formulas at small sizes.
 
 use super::*;
 

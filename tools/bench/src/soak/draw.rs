@@ -1,4 +1,4 @@
-//! Random choices for a soak case, from its seed and the program's traits.
+//! Random choices for a soak case, drawn from its seed and limited by the program's traits.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub struct Traits {
     pub protocols: Vec<Protocol>,
     pub kernels: Vec<String>,
     pub launches: u64,
-    /// CTAs of its largest grid.
+    /// Number of CTAs in its largest grid.
     pub ctas: u32,
     /// Shortest time so far from the start of a capture to its last event; system load prolongs runs.
     pub duration: Cell<Duration>,
@@ -42,7 +42,7 @@ enum Range {
 
 const CPU: [(&str, Range); 1] = [(CPU_THREADS, Range::Numbers(1, 8))];
 
-/// Ranges from minimal to large buffers.
+/// Ranges of the protocol's settings, from minimal to large buffers.
 const STREAM: [(&str, Range); 6] = [
     (BINS, Range::Exponents(0, 7)),
     (BIN_RECORDS, Range::Exponents(5, 14)),

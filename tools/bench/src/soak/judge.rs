@@ -144,8 +144,8 @@ impl Reference {
         }
     }
 
-    /// Judges the capture of a run with `selection`; the run may have been killed. Callers also count a failure to
-    /// read it as a problem, unless the user interrupted the reading.
+    /// Judges the capture of a run with `selection`; the run may have been killed. If the capture cannot be read,
+    /// callers also count that as a problem, unless the user interrupted the reading.
     pub fn judge(
         &self,
         capture: &Capture,

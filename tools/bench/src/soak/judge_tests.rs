@@ -170,7 +170,7 @@ fn capture_of_a_killed_program_may_be_partial() {
     std::fs::write(capture.folder().join("stream-0.sst"), [7; 100]).unwrap();
     let damaged = Capture::open(capture.folder()).unwrap();
     let verdict = test.reference.judge(&damaged, &all, true).unwrap();
-    assert!(!verdict.problems.is_empty(), "SIGKILL changes no bytes");
+    assert!(!verdict.problems.is_empty(), "SIGKILL cannot damage bytes");
 }
 
 #[test]

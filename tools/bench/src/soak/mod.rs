@@ -36,7 +36,7 @@ pub struct Args {
     /// Keep starting new cases for this many hours.
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     hours: f64,
-    /// Seed from which the cases' seeds are drawn [default: the time].
+    /// Seed from which the cases' seeds are drawn [default: current time].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Repeat the case with this seed and keep its folder; pass the other options of its run as well.
@@ -64,10 +64,10 @@ pub struct Args {
     /// Time limit in seconds after which a run counts as hung.
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
     timeout: f64,
-    /// Folder for the cases; folders of passed cases are removed.
+    /// Folder for the cases; folders of cases that pass are removed.
     #[arg(long, short, value_name = "DIR", default_value = "out/soak")]
     out: PathBuf,
-    /// Also write everything as JSON.
+    /// Also write all results as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -160,7 +160,7 @@ struct Soak<'a> {
 }
 
 impl Soak<'_> {
-    /// Runs cases until time is up or the user interrupts.
+    /// Runs cases until the time is up or the user interrupts the run.
     fn run_cases(&mut self, programs: &[Program<'_>]) -> Result<(), Failure> {
         let limit = Duration::try_from_secs_f64(self.args.hours * 3600.0).unwrap_or(Duration::MAX);
         let mut seeds = Random::new(self.results.seed);
@@ -207,7 +207,7 @@ impl Soak<'_> {
         for problem in &verdict.problems {
             say!("    {problem}");
         }
-        let part = if is_whole { "" } else { ", a part" };
+        let part = if is_whole { "" } else { ", partial" };
         let protocol = draw.config.protocol.unwrap_or_default();
         let kind = format!("{}, {protocol}{part}", program.traits.backend);
         let kind_row = self.results.kinds.entry(kind.clone()).or_default();

@@ -21,7 +21,7 @@ use outcome::{CaptureTotals, Fingerprint};
 
 /// Maximum time that tracing may add to a launch, in microseconds.
 const MAX_ADDED_US: f64 = 20.0;
-/// Number of a failed program's last stderr lines to print.
+/// Number of lines to print from the end of a failed program's stderr.
 const STDERR_LINES: usize = 6;
 
 #[derive(Debug, clap::Args)]
@@ -104,7 +104,7 @@ impl Stress<'_> {
             after: Duration::from_secs(seconds),
         });
         if let Some(kib) = case.file_limit_kib {
-            // A shell sets the limit and ignores the signal, so that writes fail as on a full disk.
+            // A shell sets the limit and ignores SIGXFSZ, so that writes fail as on a full disk.
             let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
             spec.program = "bash".into();
             let shell = ["-c".to_owned(), script, program.display().to_string()];

@@ -14,10 +14,10 @@ use crate::run::RunOutput;
 #[derive(Debug, Default)]
 pub struct CaptureTotals {
     pub launches: usize,
-    /// Completed launches with all the accesses that their end events announce.
+    /// Number of completed launches with all the accesses that their end events announce.
     pub whole_launches: usize,
     pub accesses: u64,
-    /// Rows of the transfer table, if accesses were aggregated in situ.
+    /// Number of rows in the transfer table, if accesses were aggregated in situ.
     pub transfers: usize,
     pub complete: bool,
     pub fingerprints: Vec<Fingerprint>,
@@ -50,7 +50,7 @@ pub fn read(folder: &Path) -> Result<CaptureTotals, Failure> {
     Ok(found)
 }
 
-/// Returns the problems of a run. `native` is the untraced run.
+/// Returns the problems with a run. `native` is the untraced run.
 pub fn problems(
     case: &Case,
     output: &RunOutput,

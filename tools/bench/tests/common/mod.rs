@@ -1,4 +1,4 @@
-//! Binaries next to the one under test, for end-to-end tests.
+//! Finds and runs the binaries next to the one under test, for end-to-end tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,7 +6,7 @@ use superstep_toolchain::Toolchain;
 
 use super::*;
 
-/// Returns the folder with this build's binaries, and a toolchain. If one is missing, prints the reason; with
+/// Returns the folder with this build's binaries, and a toolchain. If either is missing, prints the reason; with
 /// `SUPERSTEP_REQUIRE_TOOLS=1`, that is a failure.
 fn built() -> Option<(std::path::PathBuf, Toolchain)> {
     let test = std::env::current_exe().unwrap();

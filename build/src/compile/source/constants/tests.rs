@@ -1,4 +1,4 @@
-//! Tests for replacing constants in all supported forms of definitions.
+//! Tests for replacing constants in all supported forms of definition.
 
 use super::*;
 

@@ -54,8 +54,8 @@ fn texture_references_are_declared_in_constant_memory() {
         "// texture<int> a;",
         "my_texture<int> a;",
     ] {
-        let same = in_constant_memory(text);
-        assert!(matches!(same, Cow::Borrowed(_)), "{text}");
+        let unchanged = in_constant_memory(text);
+        assert!(matches!(unchanged, Cow::Borrowed(_)), "{text}");
     }
 }
 

@@ -11,7 +11,7 @@ fn launch_ranges_are_parsed() {
 }
 
 #[test]
-fn even_addresses_are_printed_as_a_range() {
+fn evenly_spaced_addresses_are_printed_as_a_range() {
     let mut group = AccessGroup {
         mask: 0b111,
         ..AccessGroup::EMPTY

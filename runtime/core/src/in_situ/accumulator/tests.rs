@@ -121,7 +121,7 @@ fn workers_share_memory_and_many_parts_are_taken_early() {
             .iter()
             .all(|part| (part.bytes, part.count) == (64, 16))
     );
-    assert!(received.windows(2).all(|two| two[0] < two[1]));
+    assert!(received.windows(2).all(|pair| pair[0] < pair[1]));
     let bytes = 64 * all as u64;
     assert_eq!(
         (sums.loaded.communicated, sums.loaded.uninitialised),

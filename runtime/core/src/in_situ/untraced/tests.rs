@@ -25,6 +25,6 @@ fn every_byte_has_its_last_writer() {
             .iter()
             .map(|(&at, &(to, _))| (at, to))
             .collect();
-        assert!(all.windows(2).all(|two| two[0].1 <= two[1].0), "{all:?}");
+        assert!(all.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{all:?}");
     }
 }

@@ -2,16 +2,16 @@
 
 use superstep_trace::matrix::{Element, Part, Shape};
 
-/// Assignment of a matrix's numbers to lanes, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row. The
-/// manual does not specify the layout for `wmma`; here, it continues with more blocks of 8 columns. Numbers with
+/// Assignment of a matrix's elements to lanes, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row.
+/// The manual does not specify the layout for `wmma`; here, it continues with more blocks of 8 columns. Elements with
 /// fewer than 8 bits are packed into registers.
 pub struct Layout {
     part: Part,
     /// Binary logarithm of the number of blocks; a block has 8 rows (A, C) or four lanes' registers along k (B).
     blocks_log2: u32,
-    /// Numbers per register.
+    /// Elements per register.
     pub numbers: u32,
-    /// Registers per lane; a pair with 64 bits counts once.
+    /// Registers per lane; a 64-bit pair counts once.
     pub units: u32,
     pub bits: u32,
 }
@@ -38,7 +38,7 @@ impl Layout {
         }
     }
 
-    /// Returns the row and column of the first number in a lane's register.
+    /// Returns the row and column of the first element in a lane's register.
     pub fn position(&self, lane: u32, unit: u32) -> (u32, u32) {
         let (group, member) = (lane / 4, lane % 4);
         let split = |number: u32| {
@@ -59,7 +59,7 @@ impl Layout {
         }
     }
 
-    /// Returns whether the numbers in a register are neighbours in a row rather than in a column.
+    /// Returns whether the elements in a register are neighbours in a row rather than in a column.
     pub fn follow_in_row(&self) -> bool {
         self.part != Part::B
     }

@@ -77,7 +77,7 @@ pub fn misaligned_row(code: u64, lanes: &Lanes) -> Option<usize> {
     row_lanes.position(|lane| !lane.address.is_multiple_of(ROW_BYTES))
 }
 
-/// Returns the address of the first number of a lane's register, and the distance to the next one.
+/// Returns the address of the first element in a lane's register, and the distance to the next one.
 fn place(tile: Tile, layout: &Layout, lane: &Lane, (row, column): (u32, u32)) -> (u64, u64) {
     let (line, inside) = if tile.by_columns {
         (column, row)
@@ -104,7 +104,7 @@ fn load(tile: Tile, lanes: &Lanes) {
             }
             lane.set_unit(unit as usize, value, layout.bits == 64);
         }
-        // The fragment holds each number twice.
+        // The fragment holds each element twice.
         if tile.element == Element::F16 && tile.part != Part::C {
             for register in layout.units as usize..8 {
                 lane.set(register, lane.get(register % layout.units as usize));
@@ -158,7 +158,7 @@ unsafe fn write(address: u64, bits: u32, value: u64) {
     }
 }
 
-/// Returns the addresses of the two numbers of a matrix in `lane`'s register, which are neighbours in a row or column.
+/// Returns the addresses of the two matrix elements in `lane`'s register, which are neighbours in a row or column.
 fn halves(rows: Rows, lanes: &Lanes, matrix: u32, lane: u32) -> [u64; 2] {
     [0, 1].map(|half| {
         let (major, minor) = (lane / 4, lane % 4 * 2 + half);

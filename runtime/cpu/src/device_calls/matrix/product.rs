@@ -1,8 +1,8 @@
 //! D = A · B + C.
 //!
-//! For each number of D, the products are added to C one by one in order of k. Integers are exact. In single precision, each
-//! product is exact unless it overflows or underflows, and each sum is rounded to nearest; half-precision results are
-//! rounded once, at the end. In double precision, each step is a fused multiply-add.
+//! For each element of D, the products are added to C one by one in order of k. Integer arithmetic is exact. In single
+//! precision, each product is exact unless it overflows or underflows, and each sum is rounded to nearest;
+//! half-precision results are rounded once, at the end. In double precision, each step is a fused multiply-add.
 
 use super::Lanes;
 use super::layout::Layout;
@@ -12,7 +12,7 @@ use superstep_trace::matrix::{Element, Part, Product};
 /// Maximum number of elements in a matrix: four in each of eight registers of 32 lanes.
 const MAX_ELEMENTS: usize = 1024;
 
-/// Collects the numbers in the lanes' registers, in row-major order.
+/// Collects the elements in the lanes' registers, in row-major order.
 fn gather<T: Copy>(
     product: Product,
     part: Part,
@@ -63,7 +63,7 @@ fn scatter(product: Product, lanes: &Lanes, number: impl Fn(usize) -> u64) {
     }
 }
 
-/// Adds the products of rows and columns, with `depth` numbers each, to `sums`.
+/// Adds the products of rows and columns, with `depth` elements each, to `sums`.
 fn accumulate<T: Copy, S: Copy>(
     (rows, columns, depth): (u32, u32, u32),
     a: &[T; MAX_ELEMENTS],
@@ -152,7 +152,7 @@ fn integers(product: Product, lanes: &Lanes) {
     let mut sums = [0; MAX_ELEMENTS];
     let (rows, columns, depth) = extents(product);
     let bits = product.a.bits();
-    // Numbers with fewer than 8 bits are packed into words.
+    // Elements with fewer than 8 bits are packed into words.
     let depth = if bits < 8 { depth * bits / 32 } else { depth };
     let size = (rows, columns, depth);
     match product.a {

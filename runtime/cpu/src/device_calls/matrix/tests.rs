@@ -59,7 +59,7 @@ struct Memory {
 
 impl Memory {
     fn new(tile: Tile) -> Self {
-        // Strides of 1-bit and 4-bit numbers are multiples of 32 numbers.
+        // Strides of 1-bit and 4-bit elements are multiples of 32 elements.
         let stride = tile.line() as usize + (64 / tile.element.bits() as usize).max(3);
         let stride = match tile.element.bits() < 8 {
             true => stride.next_multiple_of(32),
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// Returns the first bit of a number.
+    /// Returns the first bit of an element.
     fn bit(&self, row: u32, column: u32) -> usize {
         let (line, inside) = match self.tile.by_columns {
             true => (column, row),
@@ -100,7 +100,7 @@ impl Memory {
     }
 }
 
-/// Returns a number for a matrix, small enough that sums of products are exact.
+/// Returns a matrix element, small enough that sums of products are exact.
 fn number(element: Element, seed: u64) -> (u64, f64) {
     let small = (seed % 9) as f64 / 4.0 - 1.0;
     match element {
@@ -119,7 +119,7 @@ fn number(element: Element, seed: u64) -> (u64, f64) {
     }
 }
 
-/// Returns the value of a number in D.
+/// Returns the value of an element of D.
 fn value(element: Element, bits: u64) -> f64 {
     match element {
         Element::F16 => f16::from_bits(bits as u16).to_f64(),
@@ -242,7 +242,7 @@ proptest! {
         prop_assert!(filler >= untouched, "only the matrix is written");
     }
 
-    /// Each lane loads two neighbours of a row or column, and stores them back unchanged.
+    /// Each lane loads two neighbours in a row or column, and stores them back unchanged.
     #[test]
     fn rows_are_loaded_and_stored_back_unchanged(matrices in prop::sample::select(vec![1u32, 2, 4]), transposed: bool, seed: u16) {
         let memory: Vec<u16> = (0..32 * 16).map(|n: u16| n.wrapping_mul(40503).wrapping_add(seed)).collect();
@@ -278,10 +278,10 @@ proptest! {
     }
 }
 
-/// Position of a lane's number `i` according to the PTX manual, from the group, the thread in the group, and `i`.
+/// Position of a lane's element `i` according to the PTX manual, given the group, the thread in the group, and `i`.
 type Position = fn(u32, u32, u32) -> (u32, u32);
 
-/// A shape, a part, its element type, the numbers per lane, and their positions.
+/// A shape, a part, its element type, the number of elements per lane, and their positions.
 type Case = ((u32, u32, u32), Part, Element, u32, Position);
 
 #[test]

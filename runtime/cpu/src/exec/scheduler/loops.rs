@@ -99,7 +99,7 @@ impl NextRegions {
         };
     }
 
-    /// Returns the region in which all threads continue, [`EXIT`] or [`DIVERGED`], like a [`Step`].
+    /// Returns, like a [`Step`], the region in which all threads continue, [`EXIT`], or [`DIVERGED`].
     fn next(&self) -> u32 {
         if self.all == self.any {
             self.all

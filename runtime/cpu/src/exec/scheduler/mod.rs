@@ -24,7 +24,7 @@ use superstep_trace::{Probe, Recorded};
 const SITES_PER_MODULE: usize = 1 << 16;
 /// Ratio of a function's frame size on the CPU to that on a GPU, which keeps more in registers.
 const CPU_FRAME_RATIO: usize = 4;
-/// Size of the logs of unrecorded CTAs, which fit into the L1 cache.
+/// Size of the logs of unrecorded CTAs, which fit in the L1 cache.
 const DISCARD_BYTES: usize = 4096;
 
 pub struct Scheduler {
@@ -183,7 +183,7 @@ impl Scheduler {
         self.worker.discard.set(discard.map(words));
         if let (Probe::Count, Some(counters)) = (job.kernel.probe, &self.counters) {
             let half = counters.bytes() / 2;
-            // SAFETY: either half is in the mapping; the block is this worker's own thread-local variable.
+            // SAFETY: both halves are in the mapping; the block is this worker's own thread-local variable.
             unsafe {
                 let counts = counters.base().add(if keeps { 0 } else { half });
                 (*self.worker.block.get()).site_counts = counts.cast();

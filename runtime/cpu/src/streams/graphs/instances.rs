@@ -153,7 +153,7 @@ cuda! {
         launch(handle, stream)
     }
 
-    /// `cudaGraphUpload`: no effect.
+    /// `cudaGraphUpload`: has no effect.
     fn [cudaGraphUpload cudaGraphUpload_ptsz](handle: usize, stream: *mut c_void) {
         crate::streams::get(stream)?;
         INSTANCES.get(handle).map(drop)

@@ -2,8 +2,8 @@
 
 use super::around;
 
-/// Limit, first block, and the lowest and highest byte of blocks that filled the heap, measured with driver 580 on an
-/// H200.
+/// The limit, the first block, and the lowest and highest bytes of the blocks that filled the heap, measured with
+/// driver 580 on an H200.
 const MEASURED: [(u64, u64, u64, u64); 3] = [
     (8 << 20, 0x2_05bf_f920, 0x2_0540_0320, 0x2_05bf_ffc0),
     (32 << 20, 0x2_073f_f820, 0x2_0540_0420, 0x2_073f_ffb0),

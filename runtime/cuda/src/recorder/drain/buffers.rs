@@ -1,4 +1,4 @@
-//! Buffers with the threads that empty them, one for each stream that runs traced kernels.
+//! Buffers and the threads that empty them, one buffer for each stream that runs traced kernels.
 
 use super::monitor::Item;
 use super::queue::{Queue, Ticket};
@@ -161,8 +161,8 @@ impl DrainBuffers {
             let free = state.idle.iter().position(is_free);
             free.map(|index| state.idle.swap_remove(index))
         };
-        // Allocates without the lock. If two threads use a new stream at the same time, one of their buffers becomes
-        // idle and is reused for the next stream.
+        // Allocates without holding the lock. If two threads use a new stream at the same time, one of their buffers
+        // becomes idle and is reused for the next stream.
         let buffer = match reused {
             Some(buffer) => buffer,
             None => DrainBuffer::start(device, transport()?)?,

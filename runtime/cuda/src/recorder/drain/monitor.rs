@@ -44,7 +44,7 @@ pub struct Queued {
 pub struct Results {
     /// Recorded after the copy.
     pub done: Event,
-    /// Writes the results, once `done` has completed without an error; returns the number of the launch's accesses.
+    /// Writes the results, once `done` has completed without an error; returns how many accesses the launch made.
     pub write: Box<dyn FnOnce(&ActiveLaunch) -> u64 + Send>,
 }
 
@@ -163,7 +163,7 @@ impl Worker {
         }
         if broken > 0 && ending.failure.is_none() {
             session().fault(format!(
-                "{name}: {broken} records arrived without the rest of their access group"
+                "{name}: {broken} records arrived without the rest of their access groups"
             ));
         }
         let failed = ending.failure.is_some();

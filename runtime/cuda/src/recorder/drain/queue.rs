@@ -31,7 +31,7 @@ pub struct Ticket {
     pub events: [Option<Event>; 2],
     /// Queried for device errors. Recorded when the whole launch is in the stream. Launches of a CUDA graph share it.
     pub fault_event: Option<Event>,
-    /// Number among all launches of the queue, from 0.
+    /// Number of the launch within the queue, counted from 0.
     pub serial: u64,
     phase: Mutex<Phase>,
     submitted: AtomicBool,

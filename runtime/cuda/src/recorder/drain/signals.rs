@@ -1,25 +1,25 @@
-//! Writes the data that kernels have sent to the host when a program ends without running its exit handlers.
+//! When a program ends without running its exit handlers, writes the data that its kernels have sent to the host.
 //!
 //! Nothing in a stream waits for the workers, so they may lag behind when the program calls `_exit`, or `abort` right
-//! after a synchronisation. For signals with their default action, our handler waits for the workers and then raises
-//! the signal again. `interpose::ends` waits before the process ends or replaces itself. Both may run in a signal
-//! handler of the program.
+//! after a synchronisation. For signals that have their default action, our handler waits for the workers and then
+//! raises the signal again. `interpose::ends` waits before the process ends or calls `exec`. Both waits may take place
+//! in one of the program's signal handlers.
 
 use crate::recorder::runtime::STALL;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Number of launches that are not completely written. A traced launch counts twice, for its records and for its end.
+/// Number of launches that are not yet written. A traced launch counts twice: once for its records, once for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
 /// A number that changes whenever a stream or the monitor makes progress.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
 /// The process whose monitor runs; processes forked from it have no monitor.
 pub static MONITORED: AtomicI32 = AtomicI32::new(0);
-/// Whether the monitor still has something to write when all launches are written.
+/// Whether the monitor still has something to write once all launches have been written.
 pub static HAS_REST: AtomicBool = AtomicBool::new(false);
-/// Set to request that the monitor write the rest.
+/// Whether the monitor has been asked to write the rest.
 pub static REST_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// Time without progress after which a dying program no longer waits for open launches.
@@ -52,7 +52,7 @@ pub fn wait(stall: Duration) {
     wait_while(is_pending, progress, stall);
 }
 
-/// Waits while `is_open`. Returns `false` if `progress` has returned the same number for `stall`.
+/// Waits while `is_open` returns `true`. Returns `false` if `progress` has returned the same number for `stall`.
 pub fn wait_while(is_open: impl Fn() -> bool, progress: impl Fn() -> u64, stall: Duration) -> bool {
     let (mut last, mut since) = (progress(), Instant::now());
     while is_open() {
@@ -81,7 +81,7 @@ extern "C" fn wait_and_die(signal: c_int) {
     unsafe { libc::raise(signal) };
 }
 
-/// Handles `quick_exit` and the signals that have their default action. The program may still set its own handlers.
+/// Handles `quick_exit` and signals that have their default action. The program may still install its own handlers.
 pub fn install() {
     // SAFETY: the handler is a plain function of this library, which is never unloaded.
     unsafe { at_quick_exit(wait_before_quick_exit) };

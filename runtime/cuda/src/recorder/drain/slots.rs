@@ -63,7 +63,7 @@ impl Slots {
 }
 
 impl Slot {
-    /// Returns the slot's memory. A method, not a field, so that closures that read the memory own the slot.
+    /// Returns the slot's memory. A method rather than a field, so that closures that read the memory own the slot.
     pub fn memory(&self) -> Pinned {
         self.memory
     }

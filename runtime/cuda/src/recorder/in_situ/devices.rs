@@ -1,6 +1,6 @@
-//! Support for multiple devices. Each device has a shadow of the memory that was allocated while it was current.
-//! Kernels on other devices do not see that shadow: their loads from this memory count as unknown, and after they have
-//! stored to it, the shadow is discarded.
+//! Support for multiple devices. Each device has a shadow of the memory that was allocated while the device was
+//! current. Kernels on other devices do not see that shadow: their loads from this memory count as unknown, and after
+//! they have stored to it, the shadow is discarded.
 
 use super::layout::UNKNOWN;
 use super::{InSitu, OnDevice, Order};
@@ -20,7 +20,7 @@ impl InSitu {
         others.cloned().collect()
     }
 
-    /// Before a launch, discards the shadows of devices to whose memory kernels on other devices may have stored.
+    /// Before a launch, discards the shadow of each device whose memory kernels on other devices may have stored to.
     pub(super) fn check_others(&self, device: &OnDevice, order: &Order) -> Result<(), RecordError> {
         if order.launched_on.is_none_or(|last| last == device.ordinal) {
             return Ok(());
@@ -69,7 +69,7 @@ impl InSitu {
 }
 
 impl OnDevice {
-    /// Fills the shadow of ranges, in stream order.
+    /// Fills the shadows of the ranges, in stream order.
     pub(super) fn fill_all(
         &self,
         order: &mut Order,

@@ -50,8 +50,8 @@ fn name_of(node: GraphNode) -> Option<String> {
     }
 }
 
-/// Removes and returns the first kernel with the same name, since most handles in child graphs and clones are unknown.
-/// Kernels that share a buffer stay in order.
+/// Removes and returns the first known kernel with the node's name, since most handles in child graphs and clones are
+/// unknown. Kernels that share a buffer stay in order.
 pub fn take_by_name(node: GraphNode, known: &mut Vec<Arc<Node>>) -> Option<Arc<Node>> {
     let name = name_of(node).unwrap_or_default();
     let mut buffers = HashSet::new();

@@ -98,7 +98,7 @@ enum NodeWork {
 #[derive(Clone, Copy)]
 struct HostCall(cudaHostNodeParams);
 
-// SAFETY: the program passes the function and its data for calls from CUDA's own threads.
+// SAFETY: the program passes the function and its data so that CUDA's own threads can make the call.
 unsafe impl Send for HostCall {}
 
 impl Plan {
@@ -254,7 +254,7 @@ impl NodeWork {
                 status
             }
             NodeWork::Host(HostCall(host)) => {
-                // SAFETY: the program passed the function and its data for a call in this order.
+                // SAFETY: the program passed the function and its data for a call at this point in the order.
                 unsafe { cuda!(cudaLaunchHostFunc(stream.raw(), host.fn_, host.userData)) }
             }
             NodeWork::Record(event) => event.record(stream),

@@ -26,7 +26,7 @@ impl Recorder for InSitu {
         if ctas > u128::from(max) {
             return Err(RecordError::TooManyCtas { ctas, max });
         }
-        // Done before the launch, since it allocates shadow memory.
+        // Comes before the launch, since recording variables allocates shadow memory.
         runtime().record_variables(kernel);
         let stream = call.stream();
         let mut order = device.order.lock();
@@ -70,14 +70,14 @@ impl Recorder for InSitu {
 }
 
 impl OnDevice {
-    /// Writes the sums of a launch, which have arrived in `slot`; returns the number of its accesses.
+    /// Writes the sums of a launch, which have arrived in `slot`; returns how many accesses the launch made.
     fn write_sums(&self, slot: &Slot, active: &ActiveLaunch) -> u64 {
         let (first, words) = (slot.memory().at::<u64>(), SLOT_BYTES / size_of::<u64>());
         // SAFETY: the memory contains the sums, and the copy into it has ended.
         let words = unsafe { std::slice::from_raw_parts(first, words) };
         let mut found = sums::of_launch(&active.launch, words);
         if self.shared.lock().shadow.has_unknown_writers {
-            // This may be the only reason why bytes are unknown.
+            // Unknown writers may be the only reason why loaded bytes are unknown.
             found.sums.unshadowed_loaded_bytes = found.sums.loaded.unknown;
         }
         (self.rows).fetch_add(found.new_rows, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use superstep_trace::CtaBlocks;
 
 pub const VERSION: u64 = 0x3_0000_0001;
-/// Bits of a launch's number in the second trailing parameter.
+/// Width in bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
 /// Maximum number of launches whose sums may be in flight.
@@ -14,7 +14,7 @@ pub const ENTRY_BYTES: u64 = 16;
 /// Bytes of a block's shadow, which has an entry for each word of 4 bytes.
 pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
 
-/// Bytes of a line. For each line, shadow memory has the number of the last launch that stored there, in 32 bits.
+/// Bytes of a line. For each line, shadow memory has the 32-bit number of the last launch that stored to it.
 pub const LINE_BYTES: u64 = 1 << 5;
 pub const STORED_IN_BYTES: u64 = 4;
 /// Bytes of shadow memory for the lines of a block.
@@ -44,7 +44,7 @@ pub const WITHIN_LAUNCH: usize = 144;
 /// Number of classes of loaded bytes.
 pub const CLASSES: usize = 8;
 pub const INPUT_CLASS: usize = 2;
-/// Number of widths: 1 to 16 bytes, by their logarithm.
+/// Number of access widths: the powers of two from 1 to 16 bytes.
 pub const WIDTHS: usize = 5;
 
 pub const LAUNCH_SHIFT: u32 = 38;

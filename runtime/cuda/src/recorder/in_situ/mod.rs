@@ -39,7 +39,7 @@ use superstep_trace::AllocationKind;
 /// Initial length of the device's list of launches.
 const LAUNCHES: usize = 1 << 16;
 /// Number of rows that are read, or sorted and written, at a time. Larger batches compress better.
-const PARTS: usize = 1 << 20;
+const BATCH_ROWS: usize = 1 << 20;
 /// Interval at which transfers are written, so that a killed program does not lose all of them. Copying the table takes
 /// a fraction of a second.
 const DRAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -58,7 +58,7 @@ pub struct OnDevice {
     /// Recorded after the last work in any stream of the device.
     event: Event,
     own_stream: Stream,
-    /// Whether a kernel has stored to memory without a shadow on this device since the last check.
+    /// Whether a kernel has stored to memory that has no shadow on this device since the last check.
     stored_elsewhere: AtomicBool,
     /// Device address of the [`Context`].
     context: u64,
@@ -94,7 +94,7 @@ impl InSitu {
         self.used.store(true, Ordering::Release);
     }
 
-    /// Returns whether the run uses the protocol. A counting run does not, regardless of the protocol of its program.
+    /// Returns whether the run uses the protocol. A counting run never does, whatever the program was built for.
     pub fn is_used(&self) -> bool {
         self.used.load(Ordering::Acquire)
     }
@@ -156,7 +156,7 @@ impl InSitu {
         }
     }
 
-    /// Writes the remaining transfers, when no launch is running.
+    /// Writes the remaining transfers. No launch may be running.
     pub fn write_rest(&self) {
         for device in self.devices.lock().values() {
             if let Err(error) = with_device(device.ordinal, || device.drain()) {
@@ -192,14 +192,14 @@ impl OnDevice {
         let places = shadow.table()?;
         let context = Context {
             version: VERSION,
-            // SAFETY: the places are plain data of whole words.
+            // SAFETY: the places are plain data consisting of whole words.
             blocks: device_words(unsafe { words_of(&places) })?,
             block_mask: places.len() as u64 - 1,
             selection: device_selection()?,
             block_bits: Context::block_bits(session().cta_blocks()),
             ..tables
         };
-        // SAFETY: the structure is plain data of whole words.
+        // SAFETY: the structure is plain data consisting of whole words.
         let address = device_words(unsafe { words_of(from_ref(&context)) })?;
         Ok(OnDevice {
             ordinal,
@@ -227,10 +227,10 @@ impl OnDevice {
             let context = &self.shared.lock().context;
             (context.transfers, context.transfer_mask as usize + 1)
         };
-        let (mut used, mut part) = (Vec::new(), vec![Transfer::default(); rows.min(PARTS)]);
+        let (mut used, mut part) = (Vec::new(), vec![Transfer::default(); rows.min(BATCH_ROWS)]);
         let bytes = size_of_val(part.as_slice());
         for start in (0..rows).step_by(part.len()) {
-            // SAFETY: the rows are plain data of whole words, and nothing else refers to the slice.
+            // SAFETY: the rows are plain data consisting of whole words, and nothing else refers to the slice.
             let place = unsafe { std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), bytes) };
             memory::read(place, address + (start * size_of::<Transfer>()) as u64)?;
             used.extend(part.iter().filter(|row| row.source != 0));
@@ -238,7 +238,7 @@ impl OnDevice {
         tables::clear(address, rows * size_of::<Transfer>())?;
         self.rows.store(0, Ordering::Relaxed);
         *self.drained.lock() = Instant::now();
-        for rows in used.chunks(PARTS) {
+        for rows in used.chunks(BATCH_ROWS) {
             session().parts(sums::parts(rows));
         }
         Ok(())

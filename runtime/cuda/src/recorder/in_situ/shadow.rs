@@ -21,9 +21,9 @@ const FREE_SHARE: usize = 64;
 
 #[derive(Default)]
 pub struct Shadow {
-    /// Pieces by the number of their first block.
+    /// Pieces, by the number of their first block.
     pieces: BTreeMap<u64, Piece>,
-    /// The program's allocations: first byte → size.
+    /// Sizes of the program's allocations, by first byte.
     pub live: BTreeMap<u64, u64>,
     places: usize,
     /// Whether some memory may have been written before its shadow existed, so that its writers are unknown.
@@ -57,8 +57,8 @@ impl Shadow {
         self.pieces.values().map(Piece::bytes).sum()
     }
 
-    /// Allocates the shadow of all blocks in a range until memory runs out. Adds the address and size of new memory to
-    /// `new`.
+    /// Allocates the shadow of all blocks in a range until memory runs out. Adds the address and size of each new piece
+    /// to `new`.
     pub fn cover(
         &mut self,
         address: u64,
@@ -79,7 +79,7 @@ impl Shadow {
             piece.memory = device_memory(piece.bytes() as usize, "shadow memory")?;
             self.pieces.insert(number, piece);
             new.push((piece.memory, piece.bytes()));
-            // Blocks between these two contain no other allocation.
+            // The blocks between these two contain no other allocation.
             let edges = [number, number + blocks - 1];
             self.has_unknown_writers |= edges.iter().any(|&edge| self.has_others(edge, address));
             number += blocks;
@@ -222,7 +222,7 @@ impl Shadow {
         whole.chain(edges).chain(cut).collect()
     }
 
-    /// Returns the end of a range, rounded up to a line if its allocation also ends there and the rest of it is free.
+    /// Returns the end of a range, rounded up to a line if an allocation ends there and the rest of the line is free.
     fn end_of_line(&self, end: u64) -> u64 {
         let until = end.checked_next_multiple_of(LINE_BYTES).unwrap_or(end);
         let ends_here = (self.live.range(..end).next_back())

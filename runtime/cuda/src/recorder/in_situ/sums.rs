@@ -11,9 +11,9 @@ use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
 pub struct Summed {
     pub sums: LaunchSums,
     pub new_rows: u64,
-    /// Bytes for which the table had no room.
+    /// Number of bytes for which the table had no room.
     pub lost_bytes: u64,
-    /// Words that did not get a separate entry for each byte.
+    /// Number of words that did not get a separate entry for each byte.
     pub unsplit_words: u64,
 }
 

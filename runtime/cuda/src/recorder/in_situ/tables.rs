@@ -6,7 +6,7 @@ use super::{LAUNCHES, SLOT_BYTES};
 use crate::cuda::CudaError;
 use crate::cuda::memory::{device_memory, free_and_total};
 
-/// Rows in the set of received words; more on a GPU with a lot of memory.
+/// Number of rows in the set of received words; GPUs with a lot of memory get more.
 const READERS: usize = 1 << 24;
 /// The largest share of the GPU's memory that this set may occupy (1/32).
 const READERS_SHARE: usize = 32;

@@ -122,7 +122,7 @@ struct State {
     queues: HashMap<c_int, Queue>,
     /// Devices and binaries for which the variable points to the queue.
     modules: HashSet<(c_int, Binary)>,
-    /// The kernels of `device/child_moves.cu`, which copy and fill, by device.
+    /// The kernels of `device/child_moves.cu`, which copy and fill memory, by device.
     moves: HashMap<c_int, [Function; 2]>,
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use superstep_runtime_core::cuda::extents;
 use superstep_trace::{OpaqueGeometry, Probe};
 
-/// A place in a CUDA graph, where each added node follows the one before it.
+/// A place in a CUDA graph at which nodes are added, each following the one before it.
 pub trait Insertion {
     fn kernel(&mut self, trailing: Option<[u64; 2]>) -> Result<(), Status>;
 
@@ -92,13 +92,13 @@ impl Insertion for Captured<'_> {
     }
 
     fn clear(&mut self, (address, bytes): (u64, usize)) -> Status {
-        // SAFETY: the memory is the recorder's and is never freed.
+        // SAFETY: the memory belongs to the recorder and is never freed.
         let cleared = unsafe { memory::fill(address, 0, bytes, self.call.stream()) };
         self.track(cleared)
     }
 
     fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
-        // SAFETY: both sides are the recorder's, are `bytes` bytes long and are never freed.
+        // SAFETY: both sides belong to the recorder, are `bytes` bytes long and are never freed.
         let copied = unsafe { memory::copy_to_host(to.at(), from, bytes, self.call.stream()) };
         self.track(copied)
     }
@@ -131,7 +131,7 @@ impl Explicit<'_> {
         unsafe { *self.handle }
     }
 
-    /// Adds one of the recorder's nodes after the last one.
+    /// Adds one of the recorder's nodes after the last node.
     fn add_own(
         &mut self,
         add: impl FnOnce(*mut cudaGraphNode_t, cudaGraph_t, *const cudaGraphNode_t, usize) -> Status,
@@ -187,7 +187,7 @@ impl Insertion for Explicit<'_> {
             width: bytes,
             height: 1,
         };
-        // SAFETY: the nodes are the graph's; the memory is the recorder's and is never freed.
+        // SAFETY: the nodes belong to the graph; the memory belongs to the recorder and is never freed.
         self.add_own(|node, graph, first, count| unsafe {
             cuda!(cudaGraphAddMemsetNode(node, graph, first, count, &fill))
         })
@@ -196,7 +196,7 @@ impl Insertion for Explicit<'_> {
     fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
         let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
         let from = from as *const c_void;
-        // SAFETY: the nodes are the graph's; both sides are the recorder's, `bytes` bytes long and never freed.
+        // SAFETY: the nodes belong to the graph. Both sides are the recorder's, `bytes` bytes long, and never freed.
         self.add_own(|node, graph, first, count| unsafe {
             cuda!(cudaGraphAddMemcpyNode1D(
                 node,
@@ -220,7 +220,7 @@ impl Insertion for Explicit<'_> {
             fn_: Some(function),
             userData: data,
         };
-        // SAFETY: the nodes are the graph's; by the trait's contract, it is safe to call `function` with `data`.
+        // SAFETY: the nodes belong to the graph; by the trait's contract, it is safe to call `function` with `data`.
         self.add_own(|node, graph, first, count| unsafe {
             cuda!(cudaGraphAddHostNode(node, graph, first, count, &host))
         })
@@ -282,7 +282,7 @@ pub fn add_kernel(
         }
         return status;
     };
-    // A node that depends on a traced kernel follows the kernel's flush, after which the buffer is free.
+    // A node that depends on a traced kernel must follow the kernel's flush, after which the buffer is free.
     let tail = |&node: &GraphNode| {
         let known = runtime.graphs.node(node);
         let tail = known.and_then(|known| known.own.last().copied());

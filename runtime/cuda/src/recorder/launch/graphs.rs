@@ -138,7 +138,7 @@ fn take_back(
 /// Refuses to add kernels to a graph twice, since they could use the same buffer at the same time.
 pub fn refuse_twice() -> Status {
     session().fault(
-        "failed to add a CUDA graph to another one twice: its kernels could run at the same time and mix up their traces; capture or build it again for the second use",
+        "failed to add a CUDA graph to another graph twice: its kernels could run at the same time and mix up their traces; capture or build it again for the second use",
     );
     Status::NOT_SUPPORTED
 }

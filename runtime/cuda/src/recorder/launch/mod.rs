@@ -149,7 +149,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Launches while a stream, perhaps this one, is being captured into a CUDA graph.
+    /// Launches the kernel while a stream, perhaps this one, is being captured into a CUDA graph.
     fn capture(
         &self,
         kernel: &Arc<Kernel>,

@@ -1,6 +1,6 @@
 //! Launches of code that Superstep did not build: kernels in proprietary libraries and modules that the program loads.
 //!
-//! They run unchanged. The capture records when they ran, so that memory written by them does not count as unwritten.
+//! Such code runs unchanged. The capture records when it ran, so that the memory it writes does not count as unwritten.
 
 use super::{Call, record};
 use crate::cuda::device::current_device;
@@ -20,8 +20,8 @@ use superstep_runtime_core::Geometry;
 use superstep_trace::{KnownCall, OpaqueGeometry};
 
 thread_local! {
-    /// The known library call that this thread is executing. The inner `Option` is `None` if its arguments do not
-    /// determine its accesses. Never dropped, since destructors of the program's variables may make such calls.
+    /// The known library call that this thread is executing. The inner `Option` is `None` if the call's arguments do
+    /// not determine its accesses. Never dropped, since destructors of the program's variables may make such calls.
     static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
 }
 

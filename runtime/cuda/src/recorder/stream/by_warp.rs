@@ -1,4 +1,4 @@
-//! Sorts the records of a piece by warp, keeping each warp's order.
+//! Sorts the records of a piece by warp, preserving the order within each warp.
 //!
 //! Sorted records compress better, since neighbours are similar. The order between warps has no meaning in a capture.
 

@@ -57,7 +57,7 @@ impl Flush {
             ctx: null_mut(),
         };
         let (mut node, kernel) = (null_mut(), kernel.raw());
-        // SAFETY: graph and node are the program's; the driver copies parameters and arguments.
+        // SAFETY: the graph and the node belong to the program; the driver copies the parameters and the arguments.
         let status = unsafe {
             driver!(cuGraphAddKernelNode_v2(
                 &mut node,

@@ -8,12 +8,12 @@ pub const MAX_SLOTS: usize = 16;
 /// Distance, in words, between the host's words that the device polls.
 pub const TAKEN_STRIDE_WORDS: usize = 16;
 
-/// Number of rings minus one, in the second trailing parameter.
+/// Shift of the number of rings minus one in the second trailing parameter.
 pub const RINGS_SHIFT: u32 = 32;
 pub const MAX_RINGS: usize = 0xfff + 1;
-/// Logarithm of the units per piece.
+/// Shift of the logarithm of the units per piece.
 pub const PIECE_SHIFT: u32 = 44;
-/// Logarithm of the pieces per ring.
+/// Shift of the logarithm of the pieces per ring.
 pub const SLOTS_SHIFT: u32 = 52;
 
 /// Size of the indices of a ring, which the host only initialises to zero.
@@ -44,7 +44,7 @@ pub struct Header {
 /// Sizes of a buffer. All but `rings` are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// One ring per SM by default.
+    /// Number of rings; one per SM by default.
     pub rings: usize,
     pub piece_units: usize,
     pub slots: usize,

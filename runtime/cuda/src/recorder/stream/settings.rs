@@ -13,7 +13,7 @@ const HOST_SLOTS: usize = 32;
 /// Maximum number of host pieces per ring, and of threads, for kernels in CUDA graphs.
 const GRAPH_HOST_SLOTS: usize = 8;
 const GRAPH_WORKERS: usize = 4;
-/// Maximum number of threads that empty a buffer by default.
+/// Default maximum number of threads that empty a buffer.
 const MAX_WORKERS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

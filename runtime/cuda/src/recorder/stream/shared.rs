@@ -41,7 +41,7 @@ impl SharedRing {
         self.peek.has_piece() && [FREE, worker].contains(&self.keeper.load(Ordering::Relaxed))
     }
 
-    /// Calls `read`, which returns whether `worker` keeps the ring, unless another worker keeps or is reading it.
+    /// Unless another worker keeps or is reading the ring, calls `read`, which returns whether `worker` keeps the ring.
     pub fn visit<T>(
         &self,
         worker: usize,

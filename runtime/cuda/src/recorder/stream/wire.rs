@@ -12,7 +12,7 @@ pub const FORM_OFFSETS_32: u32 = 3;
 pub const FORM_OFFSETS_64: u32 = 4;
 /// The form's bits in the tag.
 pub const FORM_MASK: u32 = 7;
-/// Set for a header of two units.
+/// Bit that is set for a header of two units.
 pub const TAG_LONG: u32 = 8;
 /// Shift of the low bits of the number of the piece in which the record begins.
 pub const TAG_PIECE_SHIFT: u32 = 4;

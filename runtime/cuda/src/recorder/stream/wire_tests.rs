@@ -160,7 +160,7 @@ proptest! {
             prop_assert_eq!(counter.piece(number as u32, piece, &mut count), 0);
         }
         prop_assert_eq!(reader.end(), 0);
-        // Pieces are sorted by warp, and each warp keeps its order.
+        // Pieces are sorted by warp, which preserves the order within each warp.
         let key = |group: &AccessGroup| (group.cta, group.warp);
         let (mut expected, mut actual) = (groups.clone(), seen.groups);
         expected.sort_by_key(key);

@@ -23,7 +23,7 @@ use superstep_trace::{
 #[derive(Clone, Default)]
 struct Seen {
     endings: Arc<Mutex<Vec<(u32, Ending)>>>,
-    /// The sink panics when it receives a chunk of this launch.
+    /// The launch whose chunks make the sink panic.
     trap: Option<u32>,
     /// The file to which chunks are written.
     file: Option<StreamWriter>,
@@ -180,7 +180,7 @@ impl Device {
 }
 
 #[test]
-fn pieces_of_many_launches_in_flight_are_counted_for_their_launches() {
+fn pieces_are_counted_for_the_right_launch_among_many_in_flight() {
     for pause in [Duration::ZERO, Duration::from_micros(300)] {
         let mut device = Device::new(5, 3, Seen::default(), pause);
         let mut expected = Vec::new();

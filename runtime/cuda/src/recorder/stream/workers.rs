@@ -54,7 +54,7 @@ impl Team {
     }
 
     /// Records that a worker has finished launches, beginning with `serial`. Passes those that all workers have
-    /// finished to `end`, under the lock so that launches end in order. Each worker reports each launch once, in order.
+    /// finished to `end` under the lock, so that they end in order. Each worker reports each launch once, in order.
     fn arrive<'a>(
         &self,
         serial: u64,
@@ -103,7 +103,7 @@ pub struct Worker<S> {
     last_move: Instant,
     /// How long the worker sleeps next if it finds no piece.
     nap: Duration,
-    /// Set while `run` is in progress, so that `run` finds it set after a panic.
+    /// Whether `run` is in progress; still set when `run` is called again after a panic.
     working: bool,
     /// Whether to drop pieces after a panic, so that no kernel waits forever.
     discard: bool,
@@ -374,8 +374,8 @@ impl<S: Sink> Worker<S> {
     }
 
     /// Takes the next piece of this launch from a ring, if there is one; returns its size in bytes. The outer `Option`
-    /// is `None` if another worker reads or keeps the ring. If the launch `has_ended`, the rest of an incomplete record
-    /// is an error.
+    /// is `None` if another worker reads or keeps the ring. If the launch `has_ended`, an incomplete record that
+    /// remains is an error.
     fn take(&mut self, ticket: &Ticket, ring: usize, has_ended: bool) -> Option<Option<usize>> {
         let (mut count, mut broken, mut wrote) = (Count::default(), 0, false);
         let keeps = self.settings.sink == RecordSink::Disk && !self.discard;

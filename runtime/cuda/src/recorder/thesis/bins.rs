@@ -1,7 +1,7 @@
 //! The host's side of the protocol, which takes complete records out of the bins.
 //!
-//! docs/protocol-thesis.md describes the protocol and contains its proof. This module does not depend on CUDA: tests
-//! use host threads as producers.
+//! docs/protocol-thesis.md describes the protocol and proves it correct. This module does not depend on CUDA, so tests
+//! can use host threads as producers.
 
 use crate::recorder::thesis::layout::Bin;
 use crate::recorder::thesis::record::Record;
@@ -37,7 +37,7 @@ impl Shape {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     pub records: u64,
-    /// Records that were reserved but not written (0 unless a kernel faulted).
+    /// Number of records that were reserved but not written (0 unless a kernel faulted).
     pub missing: u64,
 }
 

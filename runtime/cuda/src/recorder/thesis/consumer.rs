@@ -13,17 +13,17 @@ use superstep_trace::{AccessGroup, ChunkBuilder};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// Accesses written, counting each lane separately.
+    /// Number of accesses written, counting each lane separately.
     pub thread_accesses: u64,
-    /// Accesses reserved on the device but never written.
+    /// Number of accesses reserved on the device but never written.
     pub lost: u64,
-    /// Accesses written without the rest of their group.
+    /// Number of accesses written without the rest of their group.
     pub broken: u64,
     pub failure: Option<String>,
 }
 
 pub trait Sink: Send {
-    /// Writes a chunk and empties it. Reports failures itself, as the kernel can continue only if the bins are emptied.
+    /// Writes a chunk and empties it. Reports failures itself: the kernel can continue only if the bins are emptied.
     fn write(&mut self, ticket: &Ticket, chunk: &mut ChunkBuilder);
 
     /// Ends a launch that has been completely written.
@@ -32,7 +32,7 @@ pub trait Sink: Send {
 
 type Take = fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken;
 
-/// How long the consumer polls without a pause after it has found records, as a full bin blocks the kernel.
+/// How long the consumer polls without a pause after it has found records, since a full bin blocks the kernel.
 const ALERT: Duration = Duration::from_micros(200);
 
 pub const MIN_NAP: Duration = Duration::from_micros(5);
@@ -87,7 +87,7 @@ impl<S: Sink> Consumer<S> {
         match ticket.phase() {
             Phase::Finished => self.drain(ticket, &[Bins::take_quiet, Bins::salvage]),
             Phase::Faulted => self.drain(ticket, &[Bins::salvage]),
-            // The program is exiting before the kernel has finished. Incomplete records are not taken.
+            // The program exits before the kernel has finished. Incomplete records are not taken.
             Phase::Queued | Phase::Running => {
                 ticket.fail("the program ended before the kernel did".to_owned());
                 self.drain(ticket, &[Bins::take_quiet])

@@ -39,7 +39,7 @@ impl GroupBuilder {
             self.flush(emit);
             self.want = record.group() as usize;
         } else if self.have == 0 {
-            // Because of a fault, its leader was never written. The access becomes a separate group.
+            // Because of a fault, the group's leader was never written. The access becomes a separate group.
             self.broken_records += 1;
             self.want = 1;
         }

@@ -2,10 +2,10 @@
 
 use superstep_trace::SiteId;
 
-/// The thread's number in the CTA, in the low bits of [`Record::detail`].
+/// Mask of the thread's number in the CTA, which is in the low bits of [`Record::detail`].
 pub const THREAD_MASK: u64 = 0x3ff;
 pub const SM_SHIFT: u32 = 10;
-/// Mask of an SM's number.
+/// Mask of the SM's number.
 pub const SM_MASK: u64 = 0xfff;
 /// Shift of the number of records in the access group, minus one (5 bits).
 pub const GROUP_SHIFT: u32 = 22;

@@ -14,7 +14,7 @@ fn shadow(blocks: &[(u64, u64)]) -> Shadow {
 fn shadow_without_an_allocation_is_idle() {
     let mut memory = shadow(&[(1, 0x10), (2, 0x20), (5, 0x50)]);
     let piece = |memory| Piece { blocks: 1, memory };
-    // From the last byte of block 1 to the first of block 2, and one in block 4.
+    // One allocation from the last byte of block 1 to the first of block 2, and one in block 4.
     memory.live.insert((2 << BLOCK_SHIFT) - 1, 2);
     memory.live.insert(4 << BLOCK_SHIFT, 1 << BLOCK_SHIFT);
     assert_eq!(memory.take_idle(), [piece(0x50)]);
@@ -27,7 +27,7 @@ fn shadow_without_an_allocation_is_idle() {
 fn blocks_may_contain_other_allocations() {
     let block = 1 << BLOCK_SHIFT;
     let mut memory = shadow(&[]);
-    // From block 1 into block 3, and within block 3.
+    // One allocation from block 1 into block 3, and one within block 3.
     memory.live.insert(block + 8, 2 * block);
     memory.live.insert(3 * block + 16, 8);
     let others = |address| [0, 1, 2, 3, 4].map(|number| memory.has_others(number, address));
@@ -46,14 +46,14 @@ fn pieces_join_and_edges_are_separate() {
     let (pieces, edges) = memory.pieces(WORD, block + 1, 10);
     assert_eq!(pieces, [(0x1000_0010, 16)]);
     assert_eq!(edges, [0x1000_0000, 0x1000_0020]);
-    // Two blocks with adjacent shadows, one without a shadow, and one with its shadow elsewhere.
+    // Two blocks with adjacent shadows, one without a shadow, and one whose shadow is elsewhere.
     let (pieces, edges) = memory.pieces(WORD, block, 4 * block);
     assert_eq!(
         pieces,
         [(0x1000_0000, 2 * SHADOW_BYTES), (0x9000_0000, SHADOW_BYTES)]
     );
     assert!(edges.is_empty());
-    // Within one word.
+    // A range within one word.
     assert_eq!(
         memory.pieces(WORD, block + 5, 2),
         (vec![], vec![0x1000_0010])

@@ -34,7 +34,7 @@ impl Found {
         self.launches.push(sums);
     }
 
-    /// Adds transfers by `blocks` of CTAs; also adds the numbers of loads if `exact_counts`.
+    /// Adds transfers, grouped by `blocks` of CTAs, and the numbers of loads if `exact_counts`.
     pub fn add_parts(&mut self, parts: Parts, exact_counts: bool, blocks: CtaBlocks) {
         for part in parts.received {
             let (source, receiver) = (part.source_launch, part.receiver_launch);
@@ -69,7 +69,7 @@ impl Found {
         }
     }
 
-    /// Drops sources of bytes with multiple writers: the CPU backend reports the first, but the device none.
+    /// Drops sources of bytes with multiple writers: the CPU backend reports the first, the device reports none.
     fn without_ambiguous(mut self) -> Self {
         let Found {
             launches, received, ..
@@ -100,7 +100,7 @@ impl Found {
     }
 }
 
-/// Reads the C++ side's results of a program.
+/// Reads the C++ side's results for a program.
 fn found<'a>(lines: &mut impl Iterator<Item = &'a str>, program: &Program) -> Found {
     let mut found = Found::default();
     let mut numbers = || {

@@ -73,7 +73,7 @@ uint64_t load_known(const void *place) {
   host::interleave();
   return *(const uint64_t *)place;
 }
-// Loses some rows, since any row may be overwritten.
+// Drops some rows, since any row may be overwritten.
 void store_known(void *place, uint64_t row) {
   host::interleave();
   if (host::below(8) != 0) *(uint64_t *)place = row;

@@ -19,7 +19,7 @@ const CTAS: u64 = 4;
 const GRID: u64 = 1 << 20;
 const WARPS: u64 = 3;
 const BASE: u64 = 77 << 21;
-/// Only a few lines, so that many of them are written or read as a whole.
+/// Size of the memory: only a few lines, so that many of them are written or read as a whole.
 const BYTES: u64 = 1024;
 const LINE: u64 = 128;
 
@@ -43,7 +43,7 @@ pub fn launch(number: u32, kernel: &str) -> Launch {
 pub struct Program {
     pub text: String,
     pub expected: Found,
-    /// Whether accesses are interleaved and lanes may write the same byte. In that case each access has its own warp,
+    /// Whether accesses are interleaved and lanes may write the same byte. In that case, each access has its own warp,
     /// so it does not matter which thread writes first.
     pub races: bool,
     /// Whether loads through a cache may miss other threads' latest writes.
@@ -79,7 +79,7 @@ impl Program {
             let _ = write!(program.text, " {word}");
         }
         program.text += "\n";
-        // In every other program, only one CTA writes, so that no byte has multiple writers.
+        // In half of the programs, only one CTA writes, so that no byte has multiple writers.
         let has_one_writer = numbers.below(2) == 0;
         let shadow = Shadow::default();
         shadow.allocate(BASE, BYTES, &AllocationKind::Device);
@@ -138,7 +138,7 @@ impl Program {
         let _ = writeln!(self.text, "f {first} {bytes} {pattern}");
     }
 
-    /// Adds an access by a warp in CTA `writer` if it writes, otherwise by a warp in any CTA.
+    /// Adds an access. If it writes, its warp is in CTA `writer`, otherwise in any CTA.
     fn access(
         &mut self,
         numbers: &mut Numbers,
@@ -191,7 +191,7 @@ impl Program {
     }
 }
 
-/// Returns a selection of CTAs and the options for how much of a launch is recorded (in half of the programs: all).
+/// Returns a selection of CTAs and the choices for how much of a launch is recorded (everything in half of the cases).
 fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded]) {
     let first = numbers.below(CTAS) as u32;
     let range = CtaRange {

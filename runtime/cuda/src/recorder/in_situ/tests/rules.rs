@@ -67,6 +67,6 @@ fn host_and_device_change_entries_identically() {
         .lines()
         .zip(expected.lines())
         .position(|(a, b)| a != b);
-    assert_eq!(first, None, "first step with a difference");
+    assert_eq!(first, None, "first step that differs");
     assert_eq!(found.lines().count(), STEPS);
 }

@@ -50,7 +50,7 @@ unsigned below(unsigned limit) {
   return (unsigned)((chance >> 32) * limit >> 32);
 }
 
-// Returns a random bit that is set.
+// Returns the index of a random bit that is set.
 unsigned random_bit(unsigned bits) {
   const unsigned turn = below(32);
   const unsigned turned = bits >> turn | (turn ? bits << (32 - turn) : 0);
@@ -73,7 +73,7 @@ __attribute__((noinline)) void resume(unsigned next) {
   if (_setjmp(scheduler) == 0) _longjmp(warp->lanes[next].at, 1);
 }
 
-// Runs on a lane's stack, one access after another.
+// Runs accesses on a lane's stack, one after another.
 void run_accesses() {
   for (;;) {
     stop();
