@@ -7,7 +7,7 @@
 //! - estimated total: *N m*
 //! - its variance: *N*² (1 − *n*/*N*) *s*² / *n* (Cochran, *Sampling Techniques*, 3rd edition, 1977, theorem 2.2)
 //!
-//! Strata are independent: totals and variances add up. The 95% confidence interval uses Student's
+//! Strata are independent, so their totals and variances add. The 95% confidence interval uses Student's
 //! t-distribution with Satterthwaite's degrees of freedom (Biometrics Bulletin 2, 1946).
 
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct Stratum {
 pub struct Estimate {
     /// Sum of the observed values.
     pub recorded: f64,
-    /// Estimated total; `None` if some stratum has no sampled unit.
+    /// Estimated total; `None` if any stratum has no sampled units.
     pub total: Option<f64>,
     /// Standard error of the total; `None` when a stratum has multiple units but only one observation, which gives no
     /// variance.

@@ -35,7 +35,7 @@ pub fn requested() -> bool {
 
 /// Like [`requested`], for use after a command has failed: Ctrl-C goes to all processes in the terminal, and a command
 /// can end before this process's handler has run.
-pub fn requested_meanwhile() -> bool {
+pub fn requested_after_failure() -> bool {
     let failed = Instant::now();
     while !requested() && failed.elapsed() < HANDLER_LATENCY {
         std::thread::sleep(Duration::from_millis(10));

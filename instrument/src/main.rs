@@ -143,14 +143,14 @@ fn instrument(arguments: &Arguments, options: sites::SiteOptions) -> Result<()> 
     if arguments.whole_program {
         drop_unreachable_functions(&mut module, "linking the input", &machine)?;
         units::define_missing_virtuals(&module);
-        units::refuse(&module, &sources.join(", "), children::has)?;
+        units::reject_undefined(&module, &sources.join(", "), children::has)?;
     }
     if cuda {
         let arch = machine_name
             .strip_prefix("sm_")
             // Also accepts `sm_90a`.
             .and_then(|arch| arch.trim_end_matches(char::is_alphabetic).parse().ok());
-        units::refuse_removed(&module, arch.unwrap_or(0))?;
+        units::reject_unmasked(&module, arch.unwrap_or(0))?;
     }
     constants::place_initial_values(&mut module);
     if arguments.at == Position::Late {

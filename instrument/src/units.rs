@@ -67,7 +67,7 @@ fn unsupported_feature(name: &str) -> Option<&'static str> {
 }
 
 /// Rejects shuffles and votes without a mask, for which newer GPUs have no instruction.
-pub fn refuse_removed(module: &Module, arch: u32) -> Result<()> {
+pub fn reject_unmasked(module: &Module, arch: u32) -> Result<()> {
     let removed = |name: &str| {
         ["llvm.nvvm.shfl.", "llvm.nvvm.vote."].iter().any(|start| {
             // The position of `sync` varies: `shfl.sync.down.i32`, but `vote.any.sync`.
@@ -111,7 +111,11 @@ const CUDA_FUNCTIONS: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "
 
 /// Rejects a module that uses a function or variable without a definition. `units` names the module's sources;
 /// `is_provided` is true for functions that the backend defines.
-pub fn refuse(module: &Module, units: &str, is_provided: impl Fn(&str) -> bool) -> Result<()> {
+pub fn reject_undefined(
+    module: &Module,
+    units: &str,
+    is_provided: impl Fn(&str) -> bool,
+) -> Result<()> {
     let is_defined = |name: &str| CUDA_FUNCTIONS.contains(&name) || is_provided(name);
     let functions = (module.functions().into_iter())
         .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_defined(&f.name()));

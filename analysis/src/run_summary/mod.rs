@@ -159,7 +159,7 @@ impl BenchmarkSummary {
     }
 
     /// Returns the properties that all runs of the program share.
-    pub fn same(&self) -> Reproducibility {
+    pub fn reproducibility(&self) -> Reproducibility {
         self.same.unwrap_or(if self.deterministic {
             Reproducibility::Digests
         } else {

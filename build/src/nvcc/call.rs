@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::flags::Mode;
 use super::invocation::{NvccInvocation, Word};
-use super::{Done, Failure, Nvcc, failed, runtime_libraries};
+use super::{CallResult, Failure, Nvcc, failed, runtime_libraries};
 use crate::compile::source::macros::nvcc_macros;
 use crate::compile::{Builder, HostObject, Program};
 use crate::manifest::{Flags, Language, TranslationUnit};
@@ -20,7 +20,7 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    pub(super) fn run(&self) -> Done {
+    pub(super) fn run(&self) -> CallResult {
         let files = || self.args.words.iter().filter_map(Word::file);
         if files().next().is_none() {
             let why = "No input files specified; use option --help for more information";
@@ -81,7 +81,7 @@ impl Call<'_> {
         })
     }
 
-    fn translate(&self, file: &Path) -> Done {
+    fn translate(&self, file: &Path) -> CallResult {
         let extension = match self.args.mode {
             Mode::Ptx => "ptx",
             Mode::Cubin => "cubin",
@@ -135,7 +135,7 @@ impl Call<'_> {
         }
     }
 
-    fn object(&self, file: &Path, source: Language, output: &Path) -> Done {
+    fn object(&self, file: &Path, source: Language, output: &Path) -> CallResult {
         if let Language::Cuda = source {
             let object = self.cuda_object(file)?;
             eprint!("{}", object.messages);
@@ -235,7 +235,7 @@ impl Call<'_> {
         file.unwrap_or_else(|| output.with_extension("d"))
     }
 
-    fn write_dependencies(&self, object: &HostObject, output: &Path) -> Done {
+    fn write_dependencies(&self, object: &HostObject, output: &Path) -> CallResult {
         let escape = |path: &str| path.replace(' ', "\\ ").replace('$', "$$");
         let target = self.args.dependency_target.clone();
         let mut text = target.unwrap_or_else(|| escape(&output.to_string_lossy())) + ":";
@@ -308,7 +308,7 @@ impl Call<'_> {
         Ok(self.builder.device_link(&self.folder, &files)?)
     }
 
-    fn link(&self) -> Done {
+    fn link(&self) -> CallResult {
         let words = self.objects()?;
         let registration = match self.args.no_device_link {
             true => None,
@@ -341,7 +341,7 @@ impl Call<'_> {
         execute(command.args(runtime_libraries(&self.args)))
     }
 
-    fn put(&self, from: &Path, to: &Path) -> Done {
+    fn put(&self, from: &Path, to: &Path) -> CallResult {
         let to = self.folder.join(to);
         // Overwriting the file in place would also change it for processes that have it open.
         let _ = fs::remove_file(&to);
@@ -352,7 +352,7 @@ impl Call<'_> {
 }
 
 /// Runs a compiler or linker, which prints its own errors.
-fn execute(command: &mut Command) -> Done {
+fn execute(command: &mut Command) -> CallResult {
     let status = command.status();
     let program = command.get_program().to_string_lossy();
     match status {

@@ -50,7 +50,7 @@ impl From<BuildError> for Failure {
 /// compiled, followed by an empty line.
 pub const REPORT_VARIABLE: &str = "SUPERSTEP_NVCC_REPORT";
 
-type Done = Result<(), Failure>;
+type CallResult = Result<(), Failure>;
 
 /// Runs nvcc with `arguments` and returns the project's CUDA files that it compiled.
 pub fn run(

@@ -23,7 +23,7 @@ pub struct Llvm {
 impl Llvm {
     pub const TOOLS: [&str; 6] = ["clang", "clang++", "llc", "llvm-link", "opt", "llvm-dis"];
 
-    /// Returns the folder of Clang's own headers.
+    /// Returns the folder that contains Clang's own headers.
     pub fn include(&self) -> PathBuf {
         self.prefix.join(format!("lib/clang/{LLVM_MAJOR}/include"))
     }
@@ -95,7 +95,7 @@ fn missing(name: &str, why: impl Into<String>) -> MissingTool {
 }
 
 /// Checks one prefix. Only `clang++` and `llc` are queried for their versions: they are in different packages, and
-/// running all tools at every start would take longer than some compilations.
+/// running all tools on every start would take longer than some compilations.
 fn examine(prefix: &Path, purpose: Purpose) -> Result<Llvm, Vec<MissingTool>> {
     let mut problems = Vec::new();
     for name in Llvm::TOOLS.into_iter().chain(["llvm-config"]) {

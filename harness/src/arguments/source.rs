@@ -67,7 +67,7 @@ pub struct SourceArgs {
     /// Exit code of a successful run [default: 0].
     #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
     exit_code: Option<i32>,
-    /// Do not compare output lines that match this regular expression, for example times, which differ from run to run.
+    /// Do not compare output lines that match this regular expression, such as timings, which differ from run to run.
     #[arg(long, value_name = "REGEX")]
     volatile_lines: Vec<Regex>,
     /// Compare only the launches, because the program's accesses differ from run to run.
@@ -108,7 +108,7 @@ impl SourceArgs {
         }
     }
 
-    /// Returns whether any option was given that corresponds to a manifest key.
+    /// Returns whether any option that corresponds to a manifest key was given.
     pub fn has_any(&self) -> bool {
         let lists = [&self.more, &self.with, &self.input];
         lists.iter().any(|list| !list.is_empty())

@@ -121,7 +121,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| invalid("a number of seconds above 0", text))
 }
 
-pub fn not_negative(text: &str) -> Result<f64, String> {
+pub fn non_negative(text: &str) -> Result<f64, String> {
     number(text, "a number of at least 0", |number| number >= 0.0)
 }
 

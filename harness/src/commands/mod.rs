@@ -101,10 +101,10 @@ enum Command {
     Completions(completions::Args),
 }
 
-/// Commands whose `-h` shows only the options in [`DAILY`].
+/// Commands whose `-h` shows only the options in [`COMMON_OPTIONS`].
 const MANY_OPTIONS: [&str; 6] = ["suite", "run", "probe", "inject", "bundle", "run-bundle"];
 
-const DAILY: &str = "backend bless define exclude fail_on_warning flag in_situ include injections input jobs json kernel list \
+const COMMON_OPTIONS: &str = "backend bless define exclude fail_on_warning flag in_situ include injections input jobs json kernel list \
     only out repeat resume seed set size timeout";
 
 /// Titles and commands in the help's list.
@@ -128,7 +128,7 @@ fn command() -> clap::Command {
             command.mut_args(|arg| {
                 if arg.is_positional() {
                     arg.help_heading(Resettable::Reset)
-                } else if DAILY.split(' ').any(|id| arg.get_id() == id) {
+                } else if COMMON_OPTIONS.split(' ').any(|id| arg.get_id() == id) {
                     arg
                 } else {
                     arg.hide_short_help(true)

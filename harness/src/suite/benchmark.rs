@@ -41,8 +41,8 @@ pub(super) fn run(
         record: BenchmarkSummary {
             name: case.benchmark.name.clone(),
             title: case.benchmark.title.clone(),
-            deterministic: case.same() == Reproducibility::Digests,
-            same: Some(case.same()),
+            deterministic: case.reproducibility() == Reproducibility::Digests,
+            same: Some(case.reproducibility()),
             ..BenchmarkSummary::default()
         },
         device: None,
@@ -280,9 +280,11 @@ impl Attempt<'_> {
     fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
         match self.record.in_situ {
             // The sums do not show which accesses threads made while they waited.
-            true if scan.has_waits() => self.record.same().min(Reproducibility::Launches),
-            true => self.record.same().min(Reproducibility::Counts),
-            false => self.record.same(),
+            true if scan.has_waits() => {
+                self.record.reproducibility().min(Reproducibility::Launches)
+            }
+            true => self.record.reproducibility().min(Reproducibility::Counts),
+            false => self.record.reproducibility(),
         }
     }
 

@@ -72,7 +72,7 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
-    pub fn same(&self) -> Reproducibility {
+    pub fn reproducibility(&self) -> Reproducibility {
         self.benchmark.deterministic.same(self.execution.backend)
     }
 

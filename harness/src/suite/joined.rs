@@ -55,7 +55,11 @@ impl<'a> Attempt<'a> {
         };
         let summed = needs_sums.then(|| {
             let varying = CountVariation::new(Order::Processes);
-            varying.counts_equal(&all, runs.counted.counts().as_deref(), self.record.same())
+            varying.counts_equal(
+                &all,
+                runs.counted.counts().as_deref(),
+                self.record.reproducibility(),
+            )
         });
         let summed = summed.filter(|check| check.ok && launches_agree(runs));
         self.add_checks([match &summed {
@@ -153,7 +157,7 @@ impl<'a> Attempt<'a> {
 
     /// Compares each process with a process of the counting run that has the same rank and, if possible, equal counts.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
-        let same = self.record.same();
+        let same = self.record.reproducibility();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
         let traced = runs.traced.processes.iter().zip(scans);
         let checks = traced.map(|(process, scan)| {

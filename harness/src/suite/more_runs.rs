@@ -133,7 +133,7 @@ impl Attempt<'_> {
 
     /// Compares the capture with the counting run. If they differ, more counting runs show what varies.
     pub(super) fn counts_equal(&self, scan: &CaptureScan, runs: &Runs) -> Result<Check, Failure> {
-        let (first, same) = (runs.counted.counts(), self.record.same());
+        let (first, same) = (runs.counted.counts(), self.record.reproducibility());
         let mut varying = CountVariation::new(runs.order());
         let mut number = 0;
         loop {
@@ -158,7 +158,7 @@ impl Attempt<'_> {
     /// Traces the program again, compares the sums with that trace, and deletes the trace.
     pub(super) fn verify_in_situ(
         &self,
-        added_up: &Analysis,
+        aggregated: &Analysis,
         capture: &Capture,
         runs: &Runs,
     ) -> Result<Vec<Check>, Failure> {
@@ -170,11 +170,11 @@ impl Attempt<'_> {
             );
         };
         let has_waits = capture.sites().iter().any(|site| site.waits);
-        let is_steady = self.record.same() == Reproducibility::Digests && !has_waits;
+        let is_steady = self.record.reproducibility() == Reproducibility::Digests && !has_waits;
         let folder = self.folder();
         let (mut results, traced) = self.record_and_analyse(program, &runs.native, &folder)?;
         let (sites, order) = (capture.sites(), runs.order());
-        let equal = is_steady.then(|| verify::in_situ_equal(added_up, &traced, sites, order));
+        let equal = is_steady.then(|| verify::in_situ_equal(aggregated, &traced, sites, order));
         let is_retryable = |check: &Check| !check.ok && order != Order::Fixed;
         let equal = match equal.filter(|check| !is_retryable(check)) {
             Some(equal) => equal,
@@ -182,7 +182,7 @@ impl Attempt<'_> {
                 let folder = folder.join("recorded-again");
                 let (more, again) = self.record_and_analyse(program, &runs.native, &folder)?;
                 results.extend(more);
-                verify::in_situ_between(added_up, [&traced, &again], sites, order)
+                verify::in_situ_between(aggregated, [&traced, &again], sites, order)
             }
         };
         results.push(equal);

@@ -80,23 +80,26 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
 
 /// Compares an in-situ run with the analysis of a trace of the same program: counts, volumes, flows and transfers.
 pub fn in_situ_equal(
-    added_up: &Analysis,
+    aggregated: &Analysis,
     traced: &Analysis,
     sites: &SiteTable,
     order: Order,
 ) -> Check {
-    let Some(bounds) = &added_up.in_situ else {
+    let Some(bounds) = &aggregated.in_situ else {
         return failed(EQUAL, "the in-situ run recorded no sums");
     };
-    let (ours, theirs) = (added_up.counts.launches.len(), traced.counts.launches.len());
+    let (ours, theirs) = (
+        aggregated.counts.launches.len(),
+        traced.counts.launches.len(),
+    );
     if ours != theirs {
         return failed(EQUAL, format!("{ours} launches in situ, {theirs} traced"));
     }
-    let mut differences = pairings(added_up, traced, order)
+    let mut differences = pairings(aggregated, traced, order)
         .into_iter()
         .map(|pairing| {
             let compare = Comparison {
-                added_up,
+                aggregated,
                 traced,
                 bounds,
                 sites,
@@ -114,7 +117,7 @@ pub fn in_situ_equal(
     {
         return failed(EQUAL, difference);
     }
-    let transfers = added_up.communication.transfers.len();
+    let transfers = aggregated.communication.transfers.len();
     let detail = format!("{} launches, {transfers} transfers", bounds.launches.len());
     let mut detail = bounds.cta_blocks.named(detail);
     if !is_in_order {
@@ -146,16 +149,16 @@ pub(super) fn volumes(analysis: &Analysis, number: u32) -> Vec<u64> {
 /// Compares a run of a nondeterministic program with two traces. The traces do not show all possible volumes, so
 /// volumes outside their range only cause a warning.
 pub fn in_situ_between(
-    added_up: &Analysis,
+    aggregated: &Analysis,
     traces: [&Analysis; 2],
     sites: &SiteTable,
     order: Order,
 ) -> Check {
-    let Some(bounds) = &added_up.in_situ else {
+    let Some(bounds) = &aggregated.in_situ else {
         return failed(EQUAL, "the in-situ run recorded no sums");
     };
     let mut kernels: BTreeMap<&str, (VolumeBounds, [Volume; 2])> = BTreeMap::new();
-    for (launch, volume) in added_up.counts.launches.iter().zip(&bounds.launches) {
+    for (launch, volume) in aggregated.counts.launches.iter().zip(&bounds.launches) {
         kernels.entry(&launch.launch.kernel).or_default().0 += *volume;
     }
     for (side, traced) in traces.into_iter().enumerate() {
@@ -201,7 +204,7 @@ pub fn in_situ_between(
 }
 
 struct Comparison<'a> {
-    added_up: &'a Analysis,
+    aggregated: &'a Analysis,
     traced: &'a Analysis,
     bounds: &'a InSitu,
     sites: &'a SiteTable,
@@ -213,7 +216,7 @@ type Amounts = [(u64, u64); 2];
 
 impl Comparison<'_> {
     fn launches(&self) -> Option<String> {
-        let mut all = (0..).zip(&self.added_up.counts.launches);
+        let mut all = (0..).zip(&self.aggregated.counts.launches);
         all.find_map(|(number, ours)| {
             let theirs = self.traced_launch(number);
             let difference = match (&ours.launch.kernel, &theirs.launch.kernel) {
@@ -262,7 +265,7 @@ impl Comparison<'_> {
 
     /// Returns the first difference between transfers of launches, then of CTAs.
     fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
-        let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
+        let (ours, theirs) = (&self.aggregated.communication, &self.traced.communication);
         // Both sides use the launch numbers of the in-situ run.
         let number = |traced: u32| self.pairing.in_situ[traced as usize];
         let renumbered = |((source, receiver), ctas, amount): Part| {

@@ -72,7 +72,7 @@ fn facts(benchmark: &BenchmarkSummary) -> Markup {
         facts.extend(words.map(|words| ("Within launches", words)));
     }
     if let Some(digest) = &benchmark.digest {
-        let reproducibility = match benchmark.same() {
+        let reproducibility = match benchmark.reproducibility() {
             Reproducibility::Digests => "the same in every run",
             Reproducibility::Counts => {
                 "not deterministic: it varies from run to run, but the counts do not"

@@ -8,7 +8,7 @@ use crate::figures::markup;
 use crate::figures::multiples::Multiples;
 use crate::html::{self, Cell, Meaning, fold, id, table};
 use crate::papers::RIEBER;
-use crate::published::{Beside, fits};
+use crate::published::{Comparison, is_published_run};
 use maud::{Markup, html};
 use std::borrow::Cow;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) fn metrics_of<'a>(measured: &'a [(String, Metrics)], name: &str) -> O
 }
 
 /// Draws the figures of all benchmarks side by side, with the published values.
-pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Beside]) -> Vec<Multiples> {
+pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Comparison]) -> Vec<Multiples> {
     let named = measured.iter().map(|(name, metrics)| (&**name, metrics));
     let mut figures = all(&named.collect::<Vec<_>>());
     for figure in &mut figures {
@@ -57,13 +57,13 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
             metrics: Cow::Borrowed(metrics_of(measured, &benchmark.name)?),
         })
     });
-    claims::evaluate(&programs.collect::<Vec<_>>(), fits(run))
+    claims::evaluate(&programs.collect::<Vec<_>>(), is_published_run(run))
 }
 
 pub(super) fn content(
     run: &RunSummary,
     measured: &[(String, Metrics)],
-    rows: &[Beside],
+    rows: &[Comparison],
 ) -> Result<Markup> {
     if measured.is_empty() {
         return Ok(html! {});
@@ -87,7 +87,7 @@ pub(super) fn content(
 }
 
 /// Renders a figure of all programs, with a table of published values below.
-pub(super) fn with_published(figure: &Multiples, rows: &[Beside]) -> Result<Markup> {
+pub(super) fn with_published(figure: &Multiples, rows: &[Comparison]) -> Result<Markup> {
     let drawing = markup(figure, figure.name)?;
     Ok(html! { (drawing) (published::beneath(figure.name, rows)) })
 }

@@ -7,7 +7,7 @@ use crate::claims::{Claim, Verdict};
 use crate::figures::maps;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, Meaning, counted, description_list, link, table};
-use crate::published::{Agreement, Beside, SIZE, by_program};
+use crate::published::{Agreement, Comparison, SIZE, by_program};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -104,7 +104,7 @@ pub(super) fn outcome(run: &RunSummary) -> Markup {
 pub(super) fn content(
     run: &RunSummary,
     measured: &[(String, Metrics)],
-    rows: &[Beside],
+    rows: &[Comparison],
     claims: &[Claim],
 ) -> Markup {
     let all: Vec<_> = (run.benchmarks.iter())
@@ -135,7 +135,7 @@ pub(super) fn content(
 }
 
 /// Summarises how well the run reproduces the thesis's published values and statements.
-fn thesis(run: &RunSummary, rows: &[Beside], claims: &[Claim]) -> Markup {
+fn thesis(run: &RunSummary, rows: &[Comparison], claims: &[Claim]) -> Markup {
     let count =
         |counts: fn(Agreement) -> bool| rows.iter().filter(|row| counts(row.agreement)).count();
     let names = |verdict| {

@@ -17,7 +17,7 @@ use crate::figures::multiples::Multiples;
 use crate::figures::{self, data_volume};
 use crate::html::{self, Cell, DASH, description_list, document, id, link, section, table};
 use crate::papers::RIEBER;
-use crate::published::{Beside, of_run};
+use crate::published::{Comparison, of_run};
 use maud::{Markup, html};
 use rayon::prelude::*;
 use std::fs;
@@ -186,7 +186,7 @@ fn failures(run: &RunSummary) -> Markup {
 }
 
 /// Draws the data volume of all programs, with the published values.
-fn volumes(run: &RunSummary, rows: &[Beside]) -> Multiples {
+fn volumes(run: &RunSummary, rows: &[Comparison]) -> Multiples {
     let mut figure = data_volume(run);
     published::mark(&mut figure, rows);
     figure

@@ -5,13 +5,13 @@ use crate::figures::multiples::{Layout, Mark, Multiples};
 use crate::figures::palette;
 use crate::html::{self, Cell, Meaning, fold, table};
 use crate::published::{
-    self, Agreement, Beside, FIGURES, Quantity, SIZE, SUITE, Unit, lines, summary,
+    self, Agreement, Comparison, FIGURES, Quantity, SIZE, SUITE, Unit, lines, summary,
 };
 use maud::{Markup, html};
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::run_summary::RunSummary;
 
-pub(super) fn introduction(run: &RunSummary, rows: &[Beside]) -> Markup {
+pub(super) fn introduction(run: &RunSummary, rows: &[Comparison]) -> Markup {
     html! {
         @if run.suite != SUITE {
         } @else if rows.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn introduction(run: &RunSummary, rows: &[Beside]) -> Markup {
 }
 
 /// Marks the published values in a figure of all programs.
-pub(super) fn mark(figure: &mut Multiples, rows: &[Beside]) {
+pub(super) fn mark(figure: &mut Multiples, rows: &[Comparison]) {
     let Some(number) = number(figure.name) else {
         return;
     };
@@ -46,7 +46,7 @@ fn number(name: &str) -> Option<&'static str> {
 }
 
 /// Adds a line to the measured value's bar, if there is one, at the height of the published value.
-fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> Option<()> {
+fn mark_one(figure: &mut Multiples, row: &Comparison, rows: &[Comparison]) -> Option<()> {
     let mut plots = figure.plots.iter_mut();
     let plot = match row.quantity {
         Quantity::Loaded => plots.next(),
@@ -103,7 +103,7 @@ fn mark_one(figure: &mut Multiples, row: &Beside, rows: &[Beside]) -> Option<()>
     Some(())
 }
 
-pub(super) fn beneath(name: &str, rows: &[Beside]) -> Markup {
+pub(super) fn beneath(name: &str, rows: &[Comparison]) -> Markup {
     let Some(number) = number(name).filter(|_| !rows.is_empty()) else {
         return html! {};
     };
@@ -137,7 +137,7 @@ fn meaning(agreement: Agreement) -> Meaning {
     }
 }
 
-pub(super) fn content(rows: &[Beside]) -> Markup {
+pub(super) fn content(rows: &[Comparison]) -> Markup {
     if rows.is_empty() {
         return html! {};
     }

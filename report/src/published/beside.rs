@@ -8,7 +8,7 @@ use superstep_table::table;
 
 table! {
     /// A published value and the measured one.
-    pub(crate) struct Beside = "published" {
+    pub(crate) struct Comparison = "published" {
         figure: String = "figure of the thesis";
         application: String = "name in the manifest";
         quantity: Quantity = "published quantity";
@@ -71,9 +71,9 @@ const UNEXPLAINED: &str = "not explained";
 const BETWEEN_REASONS: &str = "; ";
 
 /// Returns every published value with the measured one, figure by figure.
-pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
+pub(crate) fn beside(measured: &Reproduction) -> Vec<Comparison> {
     let data = data();
-    let mut rows: Vec<Beside> = Vec::new();
+    let mut rows: Vec<Comparison> = Vec::new();
     for series in &data.series {
         let matches = |s: &&Series| (&s.program, s.quantity) == (&series.program, series.quantity);
         let Some(found) = measured.series.iter().find(matches) else {
@@ -94,7 +94,7 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
                 },
                 same => (same, String::new()),
             };
-            rows.push(Beside {
+            rows.push(Comparison {
                 figure: series.quantity.figure().to_owned(),
                 application: series.program.clone(),
                 quantity: series.quantity,
@@ -138,9 +138,9 @@ pub(crate) struct Line {
 }
 
 /// Returns a figure's rows as lines. Consecutive supersteps with the same values share a line.
-pub(crate) fn lines(rows: &[Beside], figure: &str) -> Vec<Line> {
-    let rows: Vec<&Beside> = rows.iter().filter(|row| row.figure == figure).collect();
-    let is_next = |a: &&Beside, b: &&Beside| {
+pub(crate) fn lines(rows: &[Comparison], figure: &str) -> Vec<Line> {
+    let rows: Vec<&Comparison> = rows.iter().filter(|row| row.figure == figure).collect();
+    let is_next = |a: &&Comparison, b: &&Comparison| {
         (&a.application, a.quantity) == (&b.application, b.quantity)
             && !a.quantity.is_binned()
             && a.at + 1 == b.at
@@ -149,7 +149,7 @@ pub(crate) fn lines(rows: &[Beside], figure: &str) -> Vec<Line> {
     rows.chunk_by(is_next).map(line).collect()
 }
 
-fn line(rows: &[&Beside]) -> Line {
+fn line(rows: &[&Comparison]) -> Line {
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     let quantity = first.quantity;
     let name = quantity.as_str();
@@ -193,7 +193,7 @@ fn bin(bins: &[u64], first: u64) -> String {
     }
 }
 
-fn difference(row: &Beside) -> String {
+fn difference(row: &Comparison) -> String {
     let difference = row.measured - row.published;
     let sign = if difference < 0.0 { '−' } else { '+' };
     let size = difference.abs();
@@ -230,13 +230,14 @@ pub(crate) struct Summary {
 }
 
 /// Returns the numbers of values that agree, by figure and program.
-pub(crate) fn summary(rows: &[Beside]) -> Vec<Summary> {
-    let same = |a: &Beside, b: &Beside| (&a.figure, &a.application) == (&b.figure, &b.application);
+pub(crate) fn summary(rows: &[Comparison]) -> Vec<Summary> {
+    let same =
+        |a: &Comparison, b: &Comparison| (&a.figure, &a.application) == (&b.figure, &b.application);
     rows.chunk_by(same).map(|rows| sum(rows.iter())).collect()
 }
 
 /// Returns the numbers of values that agree over all figures, by program.
-pub(crate) fn by_program(rows: &[Beside]) -> Vec<Summary> {
+pub(crate) fn by_program(rows: &[Comparison]) -> Vec<Summary> {
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
         if !names.contains(&&*row.application) {
@@ -247,7 +248,7 @@ pub(crate) fn by_program(rows: &[Beside]) -> Vec<Summary> {
     names.iter().map(sum_of).collect()
 }
 
-fn sum<'a>(rows: impl Iterator<Item = &'a Beside>) -> Summary {
+fn sum<'a>(rows: impl Iterator<Item = &'a Comparison>) -> Summary {
     let mut summary = Summary::default();
     let mut reasons: Vec<&str> = Vec::new();
     for row in rows {

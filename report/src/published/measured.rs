@@ -1,6 +1,6 @@
 //! Measured counterparts of the published values.
 
-use super::{Quantity, Series, fits};
+use super::{Quantity, Series, is_published_run};
 use crate::page::metrics_of;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Reproduction {
     /// Collects the values of a run of the suite `thesis` at size `thesis`, except those of partial recordings and
     /// in-situ programs; returns `None` for any other run.
     pub(crate) fn of(run: &RunSummary, measured: &[(String, Metrics)]) -> Option<Self> {
-        if !fits(run) {
+        if !is_published_run(run) {
             return None;
         }
         let mut command = run.command.clone();

@@ -6,7 +6,7 @@ mod measured;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use beside::{Agreement, Beside, beside, by_program, lines, summary};
+pub(crate) use beside::{Agreement, Comparison, beside, by_program, lines, summary};
 pub use document::write;
 pub(crate) use measured::Reproduction;
 
@@ -187,11 +187,11 @@ pub(crate) fn source(figure: &str) -> Option<String> {
 }
 
 /// Returns whether the run has the thesis's programs at its size.
-pub(crate) fn fits(run: &RunSummary) -> bool {
+pub(crate) fn is_published_run(run: &RunSummary) -> bool {
     run.suite == SUITE && run.size == SIZE
 }
 
 /// Returns every published value with the measured one; none if the run has other programs or another size.
-pub(crate) fn of_run(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Beside> {
+pub(crate) fn of_run(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Comparison> {
     Reproduction::of(run, measured).map_or_else(Vec::new, |it| beside(&it))
 }

@@ -76,7 +76,7 @@ impl Journal {
     }
 
     /// Adds a note about a kernel; `note` creates it from the kernel's number.
-    pub fn add_of(&mut self, kernel: &str, note: impl FnOnce(usize) -> Note) -> Result<()> {
+    pub fn add_for_kernel(&mut self, kernel: &str, note: impl FnOnce(usize) -> Note) -> Result<()> {
         let next = self.kernels.len();
         let number = *self.kernels.get(kernel).unwrap_or(&next);
         if number == next {

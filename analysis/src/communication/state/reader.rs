@@ -20,7 +20,7 @@ pub(crate) struct Seen {
     odd: FxHashSet<(u16, u16)>,
     /// Accesses counted for only some of their sources, because the thread itself had written the other bytes.
     partial: FxHashSet<(u16, u16, Tag)>,
-    /// Latest generation in which a single access read each cell. A generation is one CTA's reads of a page.
+    /// Latest generation in which one access read the whole cell. A generation is one CTA's reads of a page.
     pub(crate) generations: Box<[u32; PAGE_BYTES]>,
     pub(crate) generation: u32,
 }
@@ -267,7 +267,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Marks bytes that only another entity (`tag`) wrote as read; returns how many of them this CTA had not read yet.
+    /// Marks bytes written by `tag` alone, another entity, as read; returns how many of them this CTA had not read yet.
     #[inline]
     fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32, tag: Tag) -> u64 {
         let (page, out, base) = (&mut *self.page, &mut *self.out, self.base);
@@ -442,7 +442,7 @@ impl Reader<'_> {
     }
 }
 
-/// Splits `record` so that all accesses of a part begin in the same allocation, and passes each part to `sink`.
+/// Splits `record` so that all accesses in a part begin in the same allocation, and passes each part to `sink`.
 pub(crate) fn by_allocation(
     regions: &Regions,
     record: &Record,

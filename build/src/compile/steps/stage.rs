@@ -288,7 +288,7 @@ impl Stage<'_> {
                 _ => Ok(()),
             };
         }
-        if interrupt::requested_meanwhile() {
+        if interrupt::requested_after_failure() {
             return Err(BuildError::Interrupted);
         }
         let status = if output.status.success() {

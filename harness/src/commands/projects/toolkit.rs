@@ -1,4 +1,4 @@
-//! `superstep toolkit`: adds proprietary libraries to the toolkit of `build`.
+//! `superstep toolkit`: adds proprietary libraries to the toolkit that `build` uses.
 
 use clap::builder::PossibleValuesParser;
 use superstep_build::exit_code;
@@ -16,7 +16,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Adds headers and stubs of NVIDIA's proprietary libraries. Install the libraries themselves on the machine that
+    /// Adds headers and stubs for NVIDIA's proprietary libraries. Install the libraries themselves on the machine that
     /// runs the program.
     Add {
         #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(PROPRIETARY_PACKAGES.iter().map(|package| package.name)))]

@@ -127,7 +127,7 @@ fn a_process_that_ends_early_has_a_summary() {
             };
             capture.event(&Event::LaunchEnd(end)).unwrap();
             let note = |kernel| Note::Launch { kernel, ns: 5 };
-            journal.add_of("_Zk", note).unwrap();
+            journal.add_for_kernel("_Zk", note).unwrap();
         }
         drop(capture);
         let result = collected(root.path());

@@ -12,7 +12,7 @@ use std::mem::offset_of;
 use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 
 /// Row lengths that get specialised loops: powers of two, which are common tile widths, and too short for a loop of
-/// unknown length to profit from vectorisation.
+/// unknown length to benefit from vectorisation.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
 /// Maximum total number of instructions in regions with specialised loops.
 const MAX_INSTRUCTIONS: usize = 400;
@@ -126,7 +126,7 @@ fn may_have_short_rows(regions: &[Region]) -> bool {
     sizes.sum::<usize>() <= MAX_INSTRUCTIONS && regions.iter().any(has_rows)
 }
 
-/// A local variable of 32 bits; optimisation turns it into a register.
+/// A 32-bit local variable; optimisation turns it into a register.
 struct Variable<'m>(Value<'m>);
 
 impl<'m> Variable<'m> {

@@ -1,6 +1,6 @@
 //! Aggregates the accesses of a launch, with one accumulator for each worker.
 
-use super::entry::{Entry, Local, Source, Who};
+use super::entry::{Entry, Local, Source, ThreadId};
 use super::page::{PAGE_BYTES, Page, WORD_BYTES, words};
 use super::received::Receiver;
 use super::{Running, Shadow};
@@ -64,7 +64,7 @@ impl Accumulator {
                 let mut access = Access {
                     shadow,
                     running,
-                    who: Who::new(running.launch, group.cta, piece.thread),
+                    who: ThreadId::new(running.launch, group.cta, piece.thread),
                     place: (piece.address, width),
                     loaded: &mut sums.loaded,
                     within_launch: match op.writes() {
@@ -146,7 +146,7 @@ fn pieces(thread: u32, address: u64, width: u32) -> impl Iterator<Item = Piece> 
 struct Access<'a> {
     shadow: &'a Shadow,
     running: &'a Running,
-    who: Who,
+    who: ThreadId,
     /// Address and width.
     place: (u64, u32),
     loaded: &'a mut LoadedBytes,
@@ -210,7 +210,14 @@ impl Access<'_> {
 }
 
 /// Stores to bytes of a page; counts those that now have several writers or a race.
-fn store(page: &mut Page, who: Who, is_plain: bool, start: u64, end: u64, sums: &mut LaunchSums) {
+fn store(
+    page: &mut Page,
+    who: ThreadId,
+    is_plain: bool,
+    start: u64,
+    end: u64,
+    sums: &mut LaunchSums,
+) {
     for (word, bytes) in words(start, end) {
         page.each_split(word, bytes, |entry, bytes| {
             let before = *entry;

@@ -26,12 +26,12 @@ const PLAIN: u64 = 1 << 10;
 
 /// A thread in a launch, encoded as in `now`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Who(pub u64);
+pub struct ThreadId(pub u64);
 
-impl Who {
+impl ThreadId {
     /// `launch` is counted from 1. Each number must fit in its bit field.
     pub const fn new(launch: u32, cta: u32, thread: u32) -> Self {
-        Who((launch as u64) << LAUNCH_SHIFT | (cta as u64) << CTA_SHIFT | thread as u64)
+        ThreadId((launch as u64) << LAUNCH_SHIFT | (cta as u64) << CTA_SHIFT | thread as u64)
     }
 
     const fn launch(self) -> u64 {
@@ -113,7 +113,7 @@ impl Entry {
     }
 
     /// Returns the last writer before the launch of `who`, encoded as in `before` but without the bits that describe `now`.
-    pub const fn past(self, who: Who) -> u64 {
+    pub const fn past(self, who: ThreadId) -> u64 {
         if !self.has_now() || self.is_from(who.launch()) {
             return self.before & !NOW_MASK;
         }
@@ -122,7 +122,7 @@ impl Entry {
         self.now >> CTA_SHIFT << CTA_SHIFT | more_ctas | read
     }
 
-    pub const fn source(self, who: Who) -> Source {
+    pub const fn source(self, who: ThreadId) -> Source {
         let past = self.past(who);
         match past >> LAUNCH_SHIFT {
             0 => Source::Host,
@@ -136,7 +136,7 @@ impl Entry {
         }
     }
 
-    pub const fn local(self, who: Who) -> Local {
+    pub const fn local(self, who: ThreadId) -> Local {
         if !self.is_from(who.launch()) {
             Local::No
         } else if (self.now ^ who.0) & !PLAIN == 0 {
@@ -149,7 +149,7 @@ impl Entry {
     }
 
     /// Marks bytes of the source as read; returns those that were not marked before.
-    pub const fn mark(&mut self, who: Who, bytes: u8) -> u8 {
+    pub const fn mark(&mut self, who: ThreadId, bytes: u8) -> u8 {
         let shift = if self.has_now() && !self.is_from(who.launch()) {
             READ_NOW_SHIFT
         } else {
@@ -160,7 +160,7 @@ impl Entry {
         new
     }
 
-    pub const fn write(&mut self, who: Who, is_plain: bool) {
+    pub const fn write(&mut self, who: ThreadId, is_plain: bool) {
         if self.is_from(who.launch()) {
             if (self.now ^ who.0) & !PLAIN != 0 {
                 self.before |= MORE_THREADS;
@@ -178,18 +178,18 @@ impl Entry {
     }
 
     /// Returns whether a CTA other than `who`'s wrote the bytes in `who`'s launch.
-    pub const fn is_from_another_cta(self, who: Who) -> bool {
+    pub const fn is_from_another_cta(self, who: ThreadId) -> bool {
         self.is_from(who.launch())
             && (self.now >> CTA_SHIFT != who.0 >> CTA_SHIFT || self.before & MORE_CTAS_NOW != 0)
     }
 
     /// Returns whether multiple CTAs wrote the bytes in `who`'s launch.
-    pub const fn has_multiple_writers(self, who: Who) -> bool {
+    pub const fn has_multiple_writers(self, who: ThreadId) -> bool {
         self.is_from(who.launch()) && self.before & MORE_CTAS_NOW != 0
     }
 
     /// Returns whether one of multiple writers made a plain store.
-    pub const fn is_racing(self, who: Who) -> bool {
+    pub const fn is_racing(self, who: ThreadId) -> bool {
         self.has_multiple_writers(who) && self.now & PLAIN != 0
     }
 }

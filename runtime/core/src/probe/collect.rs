@@ -9,7 +9,7 @@ use superstep_trace::{DefinedProbe, Launch, ProbeWriter, TraceError};
 pub struct Found {
     /// Values by unit, place and field. A per-thread probe has one unit, which combines the values of all threads.
     pub values: Vec<u64>,
-    /// The four numbers of [`superstep_trace::probe::UnitStatistics`] by place and field, for a per-thread probe.
+    /// The four numbers in [`superstep_trace::probe::UnitStatistics`] by place and field, for a per-thread probe.
     pub statistics: Option<Vec<u64>>,
     /// Every thread's fields, by place, field and thread, if they are kept.
     pub threads: Option<Vec<u64>>,
@@ -21,7 +21,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Reads a launch's results. `fields` has little-endian words of [`Layout::word_bytes`] bytes, and `tables` has all
+    /// Reads a launch's results. `fields` holds little-endian words of [`Layout::word_bytes`] bytes, and `tables` holds all
     /// copies of the tables; `keep` selects the places whose fields are kept for each thread.
     pub fn of(
         probe: &DefinedProbe,
@@ -145,7 +145,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// The four numbers of [`superstep_trace::probe::UnitStatistics`].
+/// The four numbers in [`superstep_trace::probe::UnitStatistics`].
 fn statistics(field: &Field, words: impl Iterator<Item = u64>) -> [u64; 4] {
     let (mut combined, mut smallest, mut largest, mut touched) = (0, u64::MAX, 0, 0);
     for stored in words {

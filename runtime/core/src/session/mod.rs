@@ -242,7 +242,9 @@ impl Session {
         let launch = &launch.launch;
         let mut state = self.state.lock();
         let ns = elapsed_ns;
-        self.note(|journal| journal.add_of(&launch.kernel, |kernel| Note::Launch { kernel, ns }));
+        self.note(|journal| {
+            journal.add_for_kernel(&launch.kernel, |kernel| Note::Launch { kernel, ns })
+        });
         let end = LaunchEnd {
             stream: launch.stream,
             launch: launch.launch,
@@ -270,7 +272,9 @@ impl Session {
     }
 
     pub fn kernel_resources(&self, kernel: &str, resources: KernelResources) {
-        self.note(|journal| journal.add_of(kernel, |kernel| Note::Resources(kernel, resources)));
+        self.note(|journal| {
+            journal.add_for_kernel(kernel, |kernel| Note::Resources(kernel, resources))
+        });
     }
 
     /// Writes a chunk of a launch and empties the builder. After a failure, the accesses count as lost.
@@ -393,7 +397,7 @@ impl Session {
             launch: launch.launch.0,
             sites: counts.map(|(site, count)| (site.0, count)).collect(),
         };
-        self.note(|journal| journal.add_of(&launch.kernel, note));
+        self.note(|journal| journal.add_for_kernel(&launch.kernel, note));
     }
 }
 

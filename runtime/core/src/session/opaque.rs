@@ -40,7 +40,7 @@ impl Session {
             ));
         }
         state.has_opaque_launches = true;
-        self.note(|journal| journal.add_of(launch.name(), Note::OpaqueLaunch));
+        self.note(|journal| journal.add_for_kernel(launch.name(), Note::OpaqueLaunch));
         self.event(&mut state, &Event::OpaqueLaunch(launch));
         drop(state);
         self.end_again();
@@ -50,7 +50,7 @@ impl Session {
     pub fn opaque_end(&self, launch: u64, kernel: Option<&str>, elapsed_ns: u64) {
         let mut state = self.state.lock();
         let (name, ns) = (kernel.unwrap_or(OpaqueLaunch::UNNAMED), elapsed_ns);
-        self.note(|journal| journal.add_of(name, |kernel| Note::OpaqueEnd { kernel, ns }));
+        self.note(|journal| journal.add_for_kernel(name, |kernel| Note::OpaqueEnd { kernel, ns }));
         let end = OpaqueEnd { launch, elapsed_ns };
         self.event(&mut state, &Event::OpaqueEnd(end));
         drop(state);

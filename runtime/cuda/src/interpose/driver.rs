@@ -10,7 +10,7 @@ use super::processes::*;
 use crate::cuda::loader::find_in_driver;
 use crate::cuda::{GraphExec, Module, Status, Stream, StreamArgument, Stub};
 use crate::recorder::launch::opaque;
-use crate::recorder::launch::{Arguments, Call, Form, noticed};
+use crate::recorder::launch::{Arguments, Call, Form, report_if_missing};
 use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUlaunchConfig;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -22,7 +22,7 @@ fn record_handle(status: Status, handle: *mut Stub, stub: Stub) -> Status {
         let handle = unsafe { *handle };
         runtime().modules.lock().handles.insert(handle, stub);
     }
-    noticed(stub, status)
+    report_if_missing(stub, status)
 }
 
 fn launch(call: Call<'_>, form: Form) -> Status {

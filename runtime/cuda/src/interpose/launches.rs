@@ -2,7 +2,7 @@
 
 use super::{interposed, unless_probed};
 use crate::cuda::{Stream, StreamArgument, Stub};
-use crate::recorder::launch::{Arguments, Call, Form, noticed};
+use crate::recorder::launch::{Arguments, Call, Form, report_if_missing};
 use crate::recorder::runtime::runtime;
 use cudarc::runtime::sys::{cudaLaunchConfig_t, dim3};
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -46,21 +46,21 @@ interposed! {
 }
 
 interposed! {
-    [cudaFuncGetAttributes](attributes: *mut c_void, function: Stub) |real| { noticed(function, real()) }
-    [cudaFuncSetAttribute](function: Stub, attribute: c_int, value: c_int) |real| { noticed(function, real()) }
-    [cudaFuncSetCacheConfig, cudaFuncSetSharedMemConfig](function: Stub, configuration: c_int) |real| { noticed(function, real()) }
-    [cudaFuncGetName](name: *mut *const c_char, function: Stub) |real| { noticed(function, real()) }
-    [cudaFuncGetParamInfo](function: Stub, parameter: usize, offset: *mut usize, bytes: *mut usize) |real| { noticed(function, real()) }
+    [cudaFuncGetAttributes](attributes: *mut c_void, function: Stub) |real| { report_if_missing(function, real()) }
+    [cudaFuncSetAttribute](function: Stub, attribute: c_int, value: c_int) |real| { report_if_missing(function, real()) }
+    [cudaFuncSetCacheConfig, cudaFuncSetSharedMemConfig](function: Stub, configuration: c_int) |real| { report_if_missing(function, real()) }
+    [cudaFuncGetName](name: *mut *const c_char, function: Stub) |real| { report_if_missing(function, real()) }
+    [cudaFuncGetParamInfo](function: Stub, parameter: usize, offset: *mut usize, bytes: *mut usize) |real| { report_if_missing(function, real()) }
     [cudaOccupancyMaxActiveBlocksPerMultiprocessor](
         ctas: *mut c_int, function: Stub, threads: c_int, shared_bytes: usize,
-    ) |real| { noticed(function, real()) }
+    ) |real| { report_if_missing(function, real()) }
     [cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags](
         ctas: *mut c_int, function: Stub, threads: c_int, shared_bytes: usize, flags: c_uint,
-    ) |real| { noticed(function, real()) }
+    ) |real| { report_if_missing(function, real()) }
     [cudaOccupancyAvailableDynamicSMemPerBlock](
         bytes: *mut usize, function: Stub, ctas: c_int, threads: c_int,
-    ) |real| { noticed(function, real()) }
+    ) |real| { report_if_missing(function, real()) }
     [cudaOccupancyMaxPotentialClusterSize, cudaOccupancyMaxActiveClusters](
         result: *mut c_int, function: Stub, config: *const c_void,
-    ) |real| { noticed(function, real()) }
+    ) |real| { report_if_missing(function, real()) }
 }

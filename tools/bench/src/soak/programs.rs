@@ -250,7 +250,12 @@ impl<'a> Programs<'a> {
                 match (program, &summary.failure) {
                     (Some((_, program)), None) => {
                         let folder = folder.capture(&summary.name);
-                        let known = source.read_reference(program, summary.same(), &folder, out)?;
+                        let known = source.read_reference(
+                            program,
+                            summary.reproducibility(),
+                            &folder,
+                            out,
+                        )?;
                         self.known.insert(name, known);
                     }
                     (_, failure) => {

@@ -46,26 +46,26 @@ fn a_summary_is_read_from_a_journal() {
     let mut add = |note| journal.add(note).unwrap();
     add(Note::Device(expected.device.clone()));
     add(Note::HostThread);
-    journal.add_of("a", launch(3)).unwrap();
+    journal.add_for_kernel("a", launch(3)).unwrap();
     let note = |kernel| Note::Resources(kernel, resources);
-    journal.add_of("a", note).unwrap();
+    journal.add_for_kernel("a", note).unwrap();
     let note = |kernel| Note::Counts {
         kernel,
         stream: 1,
         launch: 0,
         sites: counts.sites.clone(),
     };
-    journal.add_of("b", note).unwrap();
-    journal.add_of("b", launch(2)).unwrap();
-    journal.add_of("b", Note::OpaqueLaunch).unwrap();
+    journal.add_for_kernel("b", note).unwrap();
+    journal.add_for_kernel("b", launch(2)).unwrap();
+    journal.add_for_kernel("b", Note::OpaqueLaunch).unwrap();
     let note = |kernel| Note::OpaqueEnd { kernel, ns: 4 };
-    journal.add_of("b", note).unwrap();
+    journal.add_for_kernel("b", note).unwrap();
     let mut add = |note| journal.add(note).unwrap();
     add(Note::RecordsLost(5));
     add(Note::BadAddresses(9));
     add(Note::Fault("f".into()));
     add(Note::Warning("w".into()));
-    journal.add_of("a", launch(5)).unwrap();
+    journal.add_for_kernel("a", launch(5)).unwrap();
     assert_eq!(Summary::read(&path).unwrap(), expected);
 
     // A journal that is truncated at any point covers everything before that point.

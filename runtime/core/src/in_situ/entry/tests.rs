@@ -2,9 +2,9 @@
 
 use super::*;
 
-const A: Who = Who::new(1, 5, 3);
-const B: Who = Who::new(1, 6, 3);
-const C: Who = Who::new(2, 6, 1023);
+const A: ThreadId = ThreadId::new(1, 5, 3);
+const B: ThreadId = ThreadId::new(1, 6, 3);
+const C: ThreadId = ThreadId::new(2, 6, 1023);
 
 #[test]
 fn special_entries_name_their_writer() {
@@ -56,14 +56,14 @@ fn a_launch_sees_earlier_writes_and_the_next_one_sees_its_own() {
         (source(true), 0b1000)
     );
     assert!(!entry.has_multiple_writers(C));
-    entry.write(Who::new(3, 0, 0), true);
+    entry.write(ThreadId::new(3, 0, 0), true);
     let entry_of_c = Source::Launch {
         launch: 2,
         cta: 6,
         has_more_writers: false,
     };
-    assert_eq!(entry.source(Who::new(3, 0, 0)), entry_of_c);
-    assert_eq!(entry.mark(Who::new(3, 0, 0), 0b1111), 0b1111);
+    assert_eq!(entry.source(ThreadId::new(3, 0, 0)), entry_of_c);
+    assert_eq!(entry.mark(ThreadId::new(3, 0, 0), 0b1111), 0b1111);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn atomics_from_multiple_ctas_do_not_race() {
 #[test]
 fn the_largest_numbers_fit() {
     let (launch, cta) = ((1 << (LAUNCH_BITS - 1)) - 1, (1 << CTA_BITS) - 1);
-    let last = Who::new(launch, cta, (1 << THREAD_BITS) - 1);
+    let last = ThreadId::new(launch, cta, (1 << THREAD_BITS) - 1);
     let mut entry = Entry::UNWRITTEN;
     entry.write(last, true);
     assert_eq!((entry.local(last), last.cta()), (Local::Yes, cta));

@@ -250,13 +250,13 @@ impl Queue {
             let number = number.min(state.launches.len());
             state.launches.drain(..number);
             drop(state);
-            self.moved();
+            self.record_progress();
             self.changed.notify_all();
         }
     }
 
     /// Records that the stream has made progress.
-    pub fn moved(&self) {
+    pub fn record_progress(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
         PROGRESS.fetch_add(1, Ordering::Relaxed);
     }

@@ -381,7 +381,7 @@ fn report_missing(kernel: &str, status: Status) {
 }
 
 /// Returns `status`, the result of a query about a kernel; reports the kernel if its device code is missing.
-pub fn noticed(stub: Stub, status: Status) -> Status {
+pub fn report_if_missing(stub: Stub, status: Status) -> Status {
     if !status.is_success()
         && let Some(kernel) = runtime().kernel(stub)
     {

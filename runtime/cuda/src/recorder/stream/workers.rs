@@ -308,7 +308,7 @@ impl<S: Sink> Worker<S> {
         let (mut written, mut last_write) = (false, Instant::now());
         while !self.queue.is_over(ticket) {
             if self.poll(ticket, !self.discard) {
-                self.queue.moved();
+                self.queue.record_progress();
                 (self.nap, self.last_move, written) = (MIN_NAP, Instant::now(), false);
                 if self.last_move - last_write > BUSY_AFTER {
                     self.write(ticket);

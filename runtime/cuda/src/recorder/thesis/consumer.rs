@@ -110,7 +110,7 @@ impl<S: Sink> Consumer<S> {
         let mut quiet_taken = false;
         while ticket.phase() == Phase::Running {
             if self.drain(ticket, &[Bins::take_full]) {
-                self.queue.moved();
+                self.queue.record_progress();
                 (nap, last_move, quiet_taken) = (MIN_NAP, Instant::now(), false);
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use crate::tests::Numbers;
 use std::fmt::Write;
-use superstep_runtime_core::in_situ::entry::{Entry, Who};
+use superstep_runtime_core::in_situ::entry::{Entry, ThreadId};
 
 const STEPS: usize = 4000;
 
@@ -16,7 +16,7 @@ fn host_and_device_change_entries_identically() {
     for _ in 0..STEPS {
         launch += u32::from(numbers.below(8) == 0);
         let (cta, thread) = (numbers.below(3) as u32, numbers.below(3) as u32);
-        let who = Who::new(launch, cta, thread);
+        let who = ThreadId::new(launch, cta, thread);
         let me = who.0;
         match numbers.below(16) {
             0 => {
