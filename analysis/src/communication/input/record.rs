@@ -207,7 +207,7 @@ pub(crate) struct Survey {
 /// Returns the binary logarithm of the size of the cells that all writes fill; `written_bits` contains the bits of all
 /// [`Record::written_bits`].
 pub(crate) fn shift_of(written_bits: usize) -> u32 {
-    if written_bits % 4 == 0 { 2 } else { 0 }
+    if written_bits.is_multiple_of(4) { 2 } else { 0 }
 }
 
 /// Memory for sorting a page's records by CTA.
