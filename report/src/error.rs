@@ -26,13 +26,13 @@ pub enum ReportError {
     #[error("failed to draw {figure}: it shows {shows}")]
     NothingToDraw { figure: String, shows: &'static str },
     #[error(
-        "failed to compare a run with the published values of the thesis: {reason}; run all six programs with `superstep suite thesis --size thesis`"
+        "failed to compare a run with the values published in the thesis: {reason}; run all six programs with `superstep suite thesis --size thesis`"
     )]
     Reproduction { reason: String },
 }
 
 impl ReportError {
-    /// Returns a conversion from an error of the drawing library.
+    /// Returns a function that converts an error from the drawing library.
     pub(crate) fn drawing<E: std::fmt::Display>(figure: &'static str) -> impl Fn(E) -> Self {
         move |error| Self::Figure {
             figure,

@@ -42,7 +42,7 @@ pub fn sources(suite: &Suite, benchmark: &Benchmark, options: &FetchOptions) -> 
                 Some(mirror) => Repository::mirror(mirror, commit)?,
                 None => Repository::from_url(url, commit, &cache, options)?,
             };
-            // All files are read before any is written, so a missing one leaves nothing behind.
+            // All files are read before any is written, so nothing is left behind if one is missing.
             let read = |path: PathBuf| {
                 let content = repository.file(&path)?;
                 let origin = path.display().to_string();

@@ -134,7 +134,7 @@ fn check_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<()> {
     missing.map_or(Ok(()), |function| {
         let (program, library) = (program.display(), first.display());
         let why = format!(
-            "{program} calls it, but {library} does not define it; install the CUDA libraries that the program was built for, and add their folder to {PATH}"
+            "{program} calls it, but {library} does not define it; install the CUDA libraries that the program was built against, and add their folder to {PATH}"
         );
         Err(BuildError::installation(function, why))
     })

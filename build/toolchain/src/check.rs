@@ -13,7 +13,7 @@ use crate::cuda::Cuda;
 use crate::hash::KeyHasher;
 use crate::llvm::Llvm;
 
-/// Uses a runtime header, a libdevice function and an atomic, and therefore every wheel.
+/// Uses a runtime header, a libdevice function and an atomic, which together need every CUDA wheel.
 const PROGRAM: &str = r#"#include <cooperative_groups.h>
 #include <cstdio>
 __global__ void kernel(float *values, int *count, int n) {
@@ -121,7 +121,7 @@ pub(crate) fn cached(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result<(
         Err(CheckFailure::Io { .. } | CheckFailure::Killed { .. }) => return result,
         Err(failure) => failure.to_string(),
     };
-    // An empty file means success. If it cannot be written, the check runs again at the next start.
+    // An empty file means success. If it cannot be written, the check runs again next time.
     let _ = replace_file(&record, |file| file.write_all(text.as_bytes()));
     result
 }

@@ -52,7 +52,7 @@ impl RunFolder {
             Err(TryLockError::WouldBlock) => {
                 bail!(
                     Usage,
-                    "cannot resume {}: its process is still running; wait for it to end",
+                    "cannot resume {}: its process is still running; wait for it to exit",
                     self.path.display()
                 )
             }
@@ -74,7 +74,7 @@ impl RunFolder {
         Some(Self::open(newest.canonicalize().unwrap_or(newest)))
     }
 
-    /// Points the link `latest` next to this folder at it, if the file system supports links.
+    /// Makes the link `latest` next to this folder point to it, if the file system supports links.
     pub fn become_latest(&self) {
         let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name()) else {
             return;

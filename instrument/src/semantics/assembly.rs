@@ -1,4 +1,4 @@
-//! Gives inline PTX the meaning that it has with nvcc.
+//! Gives inline PTX the meaning that it has under nvcc.
 //!
 //! nvcc removes asm that is not `volatile` when its results are unused, even if its text has side effects. Otherwise it
 //! neither merges such asm nor moves it across memory accesses; Clang does both unless the asm is `volatile` or

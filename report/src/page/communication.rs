@@ -126,9 +126,9 @@ pub(super) fn claims_content(run: &RunSummary, claims: Vec<Claim>) -> Markup {
     let introduction = html! {
         p {
             "Of " (claims.len()) " statements that the thesis makes about its figures (" (thesis()) "), "
-            (count(Verdict::Holds)) " hold, " (count(Verdict::Differs)) " differ and "
-            (count(Verdict::NotMeasurable)) " cannot be judged. Each of them is judged by a rule over the tables. \
-            The statements describe the size " code { "thesis" } "; this run has the size " code { (run.size) } "."
+            (count(Verdict::Holds)) " hold, " (count(Verdict::Differs)) " do not and "
+            (count(Verdict::NotMeasurable)) " cannot be judged. Each is judged by a rule applied to the tables. \
+            They are about runs at size " code { "thesis" } "; the size of this run is " code { (run.size) } "."
         }
     };
     let rows = claims.into_iter().map(|claim| {

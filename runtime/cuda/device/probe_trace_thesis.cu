@@ -93,9 +93,9 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
       record->address = reinterpret_cast<unsigned long long>(address);
       record->detail = (unsigned long long)width_bytes << SUPERSTEP_DETAIL_WIDTH_SHIFT | low;
     }
-    __threadfence_system(); // each lane's record reaches the host before …
-    __syncwarp(mask);       // … all records together before …
-    if (lane == leader) add(&bin->acknowledged, upto - written); // … they are acknowledged.
+    __threadfence_system(); // The lane's record is visible to the host
+    __syncwarp(mask);       // once every lane gets here;
+    if (lane == leader) add(&bin->acknowledged, upto - written); // only then are the records acknowledged.
     written = upto;
   } while (written < end);
 }

@@ -1,4 +1,4 @@
-// Constant tables. Each thread makes 5 loads from global memory and one store. 4 CTAs of 64 threads.
+// Constant tables. Each thread performs five loads from global memory and one store. 4 CTAs of 64 threads.
 #include <cstdio>
 
 constexpr int kThreads = 64, kCtas = 4, kCount = kThreads * kCtas, kWords = 32768;

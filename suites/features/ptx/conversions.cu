@@ -23,7 +23,7 @@ static uint64_t bounded(int mode, double value, wide low, wide high) {
     if (whole <= (double)low) return (uint64_t)low;
     return whole >= (double)high ? (uint64_t)high : (uint64_t)(wide)whole;
 }
-// Converts from double or to 64 bits: NaN sets only the highest bit.
+// Conversions from double or to a 64-bit integer: NaN sets only the highest bit.
 static uint64_t bounded_wide(int mode, double value, wide low, wide high) {
     return value != value ? (uint64_t)(low ? high : high >> 1) + 1 : bounded(mode, value, low, high);
 }

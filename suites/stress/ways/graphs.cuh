@@ -42,7 +42,7 @@ static void graph() {
     check(cudaGraphLaunch(instance, stream), "cudaGraphLaunch");
     stepped();
     if (i % 10 == 0) {
-      // Another instance in another stream, with a kernel outside any graph between them.
+      // Another instance in another stream, followed by a kernel that is in no graph.
       check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
       check(cudaGraphLaunch(other, side), "cudaGraphLaunch");
       stepped();

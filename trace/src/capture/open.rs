@@ -1,4 +1,4 @@
-//! Opens a capture: reads its events, and collects what is missing or damaged.
+//! Opens a capture: reads its events, and records what is missing or damaged.
 
 use super::replay::{Timeline, recorded_accesses};
 use super::{Capture, ChunkRef};

@@ -14,7 +14,7 @@ pub struct DefinedProbe {
     pub kernels: BTreeMap<String, KernelSlots>,
 }
 
-/// Suffix for the name of a kernel's copy without the probe.
+/// Suffix of the name of a kernel's uninstrumented copy.
 pub const NATIVE_SUFFIX: &str = "__superstep_native";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

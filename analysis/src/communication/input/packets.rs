@@ -13,13 +13,13 @@ use rustc_hash::FxHashMap;
 use superstep_trace::SiteId;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Returns the bucket of page `number`, from bits that the engine's shards do not use.
+/// Returns the bucket of page `number`, computed from hash bits that the engine's shards do not use.
 #[inline]
 pub(crate) fn bucket_of(number: u64, buckets: u32) -> u32 {
     ((u64::from(spread(number) as u32) * u64::from(buckets)) >> 32) as u32
 }
 
-/// Maximum total number of records in all buckets: 48 MiB.
+/// Maximum number of records across all buckets (48 MiB).
 const MAX_BUFFERED_RECORDS: usize = 1 << 21;
 
 /// Records of one launch in a packet.
@@ -44,7 +44,7 @@ struct Wide {
 pub(crate) struct Packet {
     pub(crate) bucket: u32,
     pub(crate) chunk: u64,
-    /// Number of the packet among those of the same cutter.
+    /// Sequence number of this packet among those from the same cutter.
     pub(crate) number: u32,
     pub(crate) bytes: Vec<u8>,
 }
@@ -98,7 +98,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// Cuts the only chunk of `source`, which has number `chunk` in the program and belongs to the launch at
+    /// Cuts the only chunk of `source`, which is chunk number `chunk` of the program and belongs to the launch at
     /// `position`. Passes full packets to `sink`.
     pub(crate) fn chunk(
         &mut self,

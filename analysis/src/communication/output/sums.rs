@@ -107,7 +107,7 @@ impl Amount {
     }
 }
 
-/// Minimum number of transfers at which a shard joins those between the same CTAs.
+/// Number of transfers from which a shard merges those between the same CTAs.
 const JOIN_AT: usize = 1 << 16;
 
 /// Exclusive upper bound on the CTA numbers for which sums by source are kept, 8 bytes each.
@@ -151,7 +151,7 @@ pub(crate) struct ShardOut {
     pub(crate) details: Details,
     /// Stored bytes that another entity has read so far, by position of the storing launch.
     pub(crate) communicated_stored: Vec<u64>,
-    /// Bytes from cells with multiple writers that are not in `transfers` yet, all for the latest receiver.
+    /// Bytes from cells with multiple writers, not yet in `transfers`, all for the latest receiver.
     by_source: BySource,
     /// Bytes from the latest source for the latest receiver that are not in `transfers` yet.
     pending: Option<(Tag, u32, Amount)>,
@@ -202,7 +202,7 @@ impl ShardOut {
     /// Records that CTA `cta` received `bytes` and `count` from each of `writers` (CTAs of launch `launch`, in
     /// ascending order), except the one with index `own`.
     ///
-    /// If a thousand CTAs add to a histogram that a thousand CTAs read, these transfers outnumber all others, so they
+    /// If a thousand CTAs add to a histogram that a thousand CTAs read, the resulting transfers outnumber all others, so they
     /// are summed by source before they are sorted.
     pub(crate) fn received_from_multiple(
         &mut self,

@@ -105,9 +105,9 @@ table! {
     #[repr(C)]
     pub struct Transfer = "transfers": Copy, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable {
         source_launch: u32 = "launch that wrote the bytes";
-        source_cta: u32 = "linear number of the CTA that wrote the bytes";
+        source_cta: u32 = "linear index of the CTA that wrote the bytes";
         receiver_launch: u32 = "launch that read the bytes";
-        receiver_cta: u32 = "linear number of the CTA that read the bytes";
+        receiver_cta: u32 = "linear index of the CTA that read the bytes";
         bytes: u64 ["bytes"] = "distinct bytes";
         count: u64 = "distinct pairs of address and width";
     }

@@ -38,11 +38,11 @@ fn a_folder_that_others_can_write_to_is_refused() {
     assert_eq!(with_mode(0o775).is_ok(), metadata.uid() == metadata.gid());
     for mode in [0o777, 0o1777, 0o702] {
         let error = with_mode(mode).unwrap_err();
-        assert!(error.contains("every user may write to it"), "{error}");
+        assert!(error.contains("any user can write to it"), "{error}");
         assert!(error.contains("chmod go-w /"), "{error}");
     }
     check_private(&dir.path().join("none")).unwrap();
-    // Root owns it, and only root may write.
+    // Root owns it, and only root can write to it.
     check_private(Path::new("/usr")).unwrap();
 }
 

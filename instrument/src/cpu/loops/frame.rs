@@ -1,5 +1,5 @@
 //! The frame of a CTA, which keeps its threads' values from one region to the next. It consists of one array per
-//! variable, with one element per thread. The first array contains the region in which each thread continues (32 bits).
+//! variable, with one element per thread. The first array contains the region in which each thread resumes (32 bits).
 
 use super::body::Ids;
 use crate::ir::{Builder, Opcode, Type, Value, traits::*};

@@ -34,7 +34,7 @@ fn each_node_comes_once_and_after_its_dependencies() {
         for last in (1..count).rev() {
             nodes.swap(last, numbers.below(last + 1));
         }
-        // Edges go from lower to higher numbers, so there is an order.
+        // Edges go from lower to higher numbers, so a valid order exists.
         let edges: Vec<(usize, usize)> = (0..numbers.below(80))
             .map(|_| (numbers.below(count), numbers.below(count)))
             .filter(|(from, to)| from < to)

@@ -46,7 +46,7 @@ impl Buffer {
     }
 }
 
-/// Log of a warp whose lanes run in turn. Loops store where each lane's entries start.
+/// Log of a warp whose lanes run in turn. Loops record where each lane's entries start.
 #[derive(Debug)]
 pub struct WarpLog {
     buffer: Buffer,

@@ -38,7 +38,7 @@ impl Device {
 }
 
 pub fn attribute_of(ordinal: c_int, attribute: cudaDeviceAttr) -> Result<c_int, CudaError> {
-    // SAFETY: the pointer points to a number.
+    // SAFETY: the pointer refers to a local integer.
     ask("query an attribute of the CUDA device", 0, |value| unsafe {
         cuda!(cudaDeviceGetAttribute(value, attribute, ordinal))
     })
@@ -69,7 +69,7 @@ fn device_name(ordinal: c_int) -> String {
 /// Returns the driver's own version, if the system reports it, and the CUDA version that it supports.
 fn driver_version() -> Option<String> {
     let mut cuda: c_int = 0;
-    // SAFETY: the pointer points to a number.
+    // SAFETY: the pointer refers to a local integer.
     let is_known = unsafe { cuda!(cudaDriverGetVersion(&mut cuda)) }.is_success() && cuda > 0;
     let cuda = is_known.then(|| format!("CUDA {}.{}", cuda / 1000, cuda % 1000 / 10));
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
@@ -84,7 +84,7 @@ fn driver_version() -> Option<String> {
 }
 
 fn current_ordinal() -> Result<c_int, CudaError> {
-    // SAFETY: the pointer points to a number.
+    // SAFETY: the pointer refers to a local integer.
     ask("find a CUDA device", 0, |ordinal| unsafe {
         cuda!(cudaGetDevice(ordinal))
     })
@@ -154,7 +154,7 @@ pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
     let place = attributes.as_mut_ptr().cast();
     // SAFETY: the array is large enough for the structure of any version of the runtime; the stub was registered.
     let status = unsafe { cuda!(cudaFuncGetAttributes(place, stub.raw())) };
-    // SAFETY: the structure consists of numbers, for which zeroes are valid.
+    // SAFETY: the structure consists of integers, for which zeroes are valid.
     status
         .is_success()
         .then(|| unsafe { attributes.assume_init() }[0])
@@ -162,7 +162,7 @@ pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
 
 pub fn ctas_on_sm(stub: Stub, cta_threads: c_int, dynamic_shared_bytes: usize) -> Option<c_int> {
     let mut ctas = 0;
-    // SAFETY: the pointer points to a number; the stub was registered.
+    // SAFETY: the pointer refers to a local integer; the stub was registered.
     let status = unsafe {
         cuda!(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
             &mut ctas,

@@ -57,7 +57,7 @@ pub enum RecordError {
         room_bytes: usize,
     },
     #[error(
-        "{0} launches a kernel through an address loaded from memory; name the kernel directly at the launch"
+        "{0} launches a kernel through an address loaded from memory; name the kernel directly in the launch"
     )]
     UnnamedChild(String),
     #[error("{0} received too few arguments")]
@@ -74,7 +74,7 @@ pub enum RecordError {
     ShadowMemoryLimit(u64),
     #[error("shadow memory would take {bytes} of the device's {free} free bytes")]
     NoShadowMemory { bytes: u64, free: usize },
-    #[error("failed to find a place for each block of shadow memory")]
+    #[error("failed to find a table slot for every block of shadow memory")]
     ShadowTable,
 }
 

@@ -143,7 +143,7 @@ fn launch_native(call: &Call<'_>, function: Function, kernel: &Kernel) -> Status
     }
     let bytes = u32::try_from(call.shared_bytes).unwrap_or(u32::MAX);
     with_trailing(kernel, call.arguments, [0; 2], |arguments| {
-        // SAFETY: the function accepts the kernel's own parameters and two more of 64 bits.
+        // SAFETY: the function accepts the kernel's own parameters and two additional 64-bit ones.
         unsafe {
             let shape = [call.grid, call.block];
             driver::launch(function, shape, bytes, call.stream(), arguments)
@@ -154,7 +154,7 @@ fn launch_native(call: &Call<'_>, function: Function, kernel: &Kernel) -> Status
 fn native(kernel: &Kernel) -> Result<Function, CudaError> {
     let module = driver::module_of(kernel.stub)?;
     let name = CString::new(format!("{}{NATIVE_SUFFIX}", kernel.name)).unwrap_or_default();
-    driver::function(module, &name, "find the kernel without its probe")
+    driver::function(module, &name, "find the copy of the kernel without the probe")
 }
 
 fn place(
@@ -197,7 +197,7 @@ fn write(
     stream: Stream,
 ) -> Result<(), CudaError> {
     let bytes = (place.tables - place.fields) as usize + place.table_bytes;
-    // SAFETY: the memory is as long as the layout says; the caller waits for the launch that uses it.
+    // SAFETY: the allocation is as large as the layout requires; the caller waits for the launch that uses it.
     let cleared = unsafe { memory::fill(place.fields, 0, bytes, stream) };
     cleared.check("clear the probe's memory")?;
     // SAFETY: the context is plain data without padding.

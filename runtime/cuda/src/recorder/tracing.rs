@@ -141,7 +141,7 @@ fn thesis_transport() -> Result<Transport, RecordError> {
     if buffer.bins.shape != wanted {
         let (actual, requested) = (buffer.bins.shape.bin_records, wanted.bin_records);
         session().warning(format!(
-            "host memory is short: bins hold {actual} records instead of {requested}"
+            "low on host memory: bins hold {actual} records instead of {requested}"
         ));
     }
     Ok(Transport::Thesis(buffer))
@@ -157,13 +157,13 @@ fn stream_transport(for_graph: bool) -> Result<Transport, RecordError> {
     let (actual, requested) = (buffer.shape, settings.shape);
     if actual.host_slots != requested.host_slots {
         session().warning(format!(
-            "host memory is short: it has room for {} pieces of each ring instead of {}",
+            "low on host memory: it has room for {} pieces of each ring instead of {}",
             actual.host_slots, requested.host_slots
         ));
     }
     if (actual.slots, actual.piece_units) != (requested.slots, requested.piece_units) {
         session().warning(format!(
-            "device memory is short: rings have {} pieces of {} bytes instead of {} of {}",
+            "low on device memory: rings have {} pieces of {} bytes instead of {} of {}",
             actual.slots,
             actual.piece_bytes(),
             requested.slots,

@@ -1,4 +1,4 @@
-// A traced kernel, a multiplication by cuBLAS, and a traced kernel that reads the product. cuBLAS is loaded with
+// A traced kernel, a cuBLAS matrix multiplication, and a traced kernel that reads the product. cuBLAS is loaded with
 // dlopen, so that it need not be linked; if it is missing, the program says so.
 #include <cstdio>
 #include <dlfcn.h>

@@ -278,7 +278,7 @@ fn faults() -> Vec<Case> {
             ..fault("abort")
         },
         Case {
-            warning: Some("device memory is short"),
+            warning: Some("low on device memory"),
             min_whole_launches: 12,
             ..fault("device-memory")
         },

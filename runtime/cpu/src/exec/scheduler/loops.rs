@@ -132,7 +132,7 @@ impl Worker {
                 return;
             }
             self.cta_number.set(cta);
-            // SAFETY: the block is this worker's own thread-local variable; no other thread accesses it now.
+            // SAFETY: the block is this worker's own thread-local variable; no other thread accesses it at the same time.
             unsafe { (*self.block.get()).ctaid = ctaid };
             cta_loop.run();
             for (coordinate, extent) in ctaid.iter_mut().zip(job.active.launch.grid) {
@@ -155,7 +155,7 @@ struct CtaLoop<'a> {
     warps: u32,
     /// Whether each warp's log is merged separately.
     by_warp: bool,
-    /// The warp that runs first. As with fibers, the warp that opens a barrier continues immediately, so that programs
+    /// The warp that runs first. As with fibers, the warp that completes a barrier continues immediately, so that programs
     /// with races behave the same.
     first_warp: Cell<u32>,
 }
@@ -218,7 +218,7 @@ impl CtaLoop<'_> {
         regions.next()
     }
 
-    /// Runs each thread in its own region, to its next barrier.
+    /// Runs each thread in its own region, up to its next barrier.
     fn run_apart(&self) -> u32 {
         let (mut regions, mut last_warp) = (NextRegions::EMPTY, 0);
         self.ranges(|first, end| {
@@ -247,7 +247,7 @@ impl CtaLoop<'_> {
         unsafe { self.frame.cast::<u32>().add(thread as usize).read() }
     }
 
-    /// Stores the region in which threads continue, unless the step function has stored it.
+    /// Stores the region in which threads continue, unless the step function has already stored it.
     fn store_next(&self, first: u32, last: u32, next: u32) {
         if next != DIVERGED && self.job.kernel.frame_bytes > 0 {
             for thread in first..last {

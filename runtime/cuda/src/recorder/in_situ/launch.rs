@@ -73,7 +73,7 @@ impl OnDevice {
     /// Writes the sums of a launch, which have arrived in `slot`; returns how many accesses the launch made.
     fn write_sums(&self, slot: &Slot, active: &ActiveLaunch) -> u64 {
         let (first, words) = (slot.memory().at::<u64>(), SLOT_BYTES / size_of::<u64>());
-        // SAFETY: the memory contains the sums, and the copy into it has ended.
+        // SAFETY: the memory contains the sums, and the copy into it has completed.
         let words = unsafe { std::slice::from_raw_parts(first, words) };
         let mut found = sums::of_launch(&active.launch, words);
         if self.shared.lock().shadow.has_unknown_writers {
@@ -91,7 +91,7 @@ impl OnDevice {
         }
         if found.unsplit_words > 0 {
             session().fault(format!(
-                "kernel {kernel}: {} accesses to single bytes could not be distinguished, because the memory for them was full; trace this kernel instead",
+                "kernel {kernel}: {} accesses to single bytes could not be told apart, because the memory for them was full; trace this kernel instead",
                 found.unsplit_words
             ));
         }

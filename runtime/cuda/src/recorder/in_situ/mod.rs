@@ -250,7 +250,7 @@ impl Order {
     fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
         match self.event {
             Some(event) if (self.device, self.stream) != (device, Some(stream)) => {
-                (stream.wait_for(event)).check("put launches from several streams in order")
+                (stream.wait_for(event)).check("order launches across streams")
             }
             _ => Ok(()),
         }
@@ -259,7 +259,7 @@ impl Order {
     fn end(&mut self, device: &OnDevice, stream: Stream) -> Result<(), CudaError> {
         (self.device, self.stream) = (device.ordinal, Some(stream));
         self.event = Some(device.event);
-        (device.event.record(stream)).check("put launches from several streams in order")
+        (device.event.record(stream)).check("order launches across streams")
     }
 
     fn wait(&self) -> Result<(), CudaError> {
