@@ -214,7 +214,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
     main = chunk(b"avih", MILLION // rate, min(size * rate, 0xFFFFFFFF), 0, 0x10, frames, 0, 1, size, width, height, 0, 0, 0, 0)
     kind = struct.unpack("<2I", b"vidsDIB ")
     stream = chunk(b"strh", *kind, 0, 0, 0, 1, rate, 0, frames, size, 0xFFFFFFFF, 0, 0, width | height << 16)
-    # One plane of 8 bits, uncompressed.
+    # One 8-bit plane, uncompressed.
     shape = chunk(b"strf", 40, width, height, 1 | 8 << 16, 0, size, 0, 0, 0, 0)
     headers = listed(b"hdrl", main + listed(b"strl", stream + shape))
     movie = 4 + frames * (8 + size)
@@ -234,7 +234,7 @@ def cell_video(random, width: SIDE, height: SIDE, frames: range(1, 1001), cells:
         discs.append((x, y, reach))
 
     def light(radius, square):
-        """Returns a disc's light at this squared distance from its centre; its edge fades in steps of 1/16 pixel."""
+        """Returns a disc's brightness at this squared distance from its centre; the edge fades in steps of 1/16 pixel."""
         beyond = min(max(isqrt(square * 256) - radius * 16, 0), edge * 16)
         return bright * (edge * 16 - beyond) // (edge * 16)
 
@@ -313,7 +313,7 @@ def parse(name, words):
     optional = len(make.__defaults__ or ())
     for key in list(ranges)[: len(ranges) - optional]:
         if key not in given:
-            raise Refused(f"generator `{name}` lacks its parameter `{key}`; its parameters are: {', '.join(ranges)}")
+            raise Refused(f"generator `{name}` requires parameter `{key}`; its parameters are: {', '.join(ranges)}")
     if problem := rule and rule(**given):
         raise Refused(f"generator `{name}`: {problem}")
     return make, seed, given

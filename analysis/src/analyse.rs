@@ -107,7 +107,7 @@ impl<'a> Accesses<'a> for &'a Capture {
 #[derive(Default)]
 pub(crate) struct Walk<'a> {
     launches: Vec<&'a Launch>,
-    /// Copies of device memory to the host, by number.
+    /// Copies of device memory to the host, with their indices.
     copies: Vec<(u32, UnwrittenCopy)>,
     gaps: Vec<&'a Gap>,
     is_partial: bool,

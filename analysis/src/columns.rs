@@ -2,8 +2,8 @@
 
 pub(crate) const KERNEL: &str = "demangled name without parameters";
 pub(crate) const KERNEL_SYMBOL: &str = "mangled name";
-pub(crate) const STREAM: &str = "number of the stream, in order of first use";
-pub(crate) const SUPERSTEP: &str = "number of the launch within its stream, from 0";
+pub(crate) const STREAM: &str = "index of the stream, in order of first use";
+pub(crate) const SUPERSTEP: &str = "index of the launch within its stream, from 0";
 pub(crate) const LAUNCHES: &str = "number of launches";
 pub(crate) const COMMUNICATED_LOADED_BYTES: &str =
     "last written in an earlier launch by another entity";
@@ -20,12 +20,13 @@ pub(crate) const WITHIN_LAUNCH_LOADED_BYTES: &str =
     "loaded without atomics, and stored by another CTA in the same launch";
 pub(crate) const WITHIN_LAUNCH_ATOMIC_BYTES: &str =
     "loaded by atomics, and stored by another CTA in the same launch";
-pub(crate) const RECEIVED_BYTES: &str = "each byte once per receiving CTA, launch and source CTA";
+pub(crate) const RECEIVED_BYTES: &str =
+    "each byte counted once per receiving CTA, launch and source CTA";
 pub(crate) const STORED_BYTES: &str = "stored, including atomics";
 pub(crate) const COMMUNICATION_SHARE: &str = "communicated_stored_bytes / stored_bytes";
 pub(crate) const SOURCE_STREAM: &str = "stream of the launch that wrote the data";
 pub(crate) const RECEIVER_STREAM: &str = "stream of the launch that read the data";
-pub(crate) const SUPERSTEP_OF_STREAM: &str = "number of that launch within the stream";
+pub(crate) const SUPERSTEP_OF_STREAM: &str = "index of that launch within its stream";
 pub(crate) const DISTANCE: &str = "receiver − source − 1, in the order of the host's calls";
 pub(crate) const PLACE: &str = "file and line of the host's call";
 pub(crate) const SHARE_OF_TRANSFERRED: &str = "share of all transferred bytes";

@@ -13,7 +13,7 @@ use superstep_trace::{AccessGroup, Launch, Op, SiteTable, WARP_LANES};
 pub trait GroupSource: Sync {
     fn chunks(&self) -> usize;
 
-    /// Maximum number of accesses in all chunks, counting each lane.
+    /// Returns the maximum number of accesses in all chunks, counting each lane.
     fn max_thread_accesses(&self) -> u64;
 
     /// Passes every group of a chunk to `sink`, in order.

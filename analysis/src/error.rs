@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors returned by this crate.
 
 use std::path::PathBuf;
 use superstep_table::FileError;

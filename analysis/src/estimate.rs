@@ -27,7 +27,7 @@ pub struct Estimate {
     pub recorded: f64,
     /// Estimated total; `None` if any stratum has no sampled units.
     pub total: Option<f64>,
-    /// Standard error of the total; `None` when a stratum has multiple units but only one observation, which gives no
+    /// Standard error of the total; `None` if any stratum has multiple units but only one observation, which gives no
     /// variance.
     pub standard_error: Option<f64>,
     /// Bounds of the 95% confidence interval, never below `recorded`.

@@ -60,7 +60,7 @@ pub struct InSitu {
     pub(crate) has_transfers: bool,
 }
 
-/// Returns whether the launches of a capture have sums instead of accesses; fails if there are both.
+/// Returns whether the launches of a capture have sums instead of accesses; fails if they have both.
 pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
     let mut with_sums = capture.launches().filter(|launch| launch.sums.is_some());
     let mut with_accesses = (capture.launches()).filter(|launch| !launch.chunks.is_empty());
@@ -259,8 +259,8 @@ fn stored_within_the_launch(bounds: &mut VolumeBounds) {
 
 /// Widens bounds for bytes that a launch of `ctas` CTAs wrote and another launch read, if the source is uncertain.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
-    // A byte is received from each CTA that wrote it, and counts as a communicated store of each. One store has been
-    // counted.
+    // A byte is received from each CTA that wrote it, and counts as a communicated store of each. One store has
+    // already been counted.
     let additional = |counted: u64| {
         read.several_bytes
             .saturating_mul(ctas.saturating_sub(counted))
@@ -279,8 +279,8 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     *upper = upper.saturating_add(additional(1));
 }
 
-/// Widens bounds for bytes without shadow memory: they may be in any class and may have been received from each CTA of
-/// any launch, and their other writers are unknown.
+/// Widens bounds for bytes without shadow memory: they may be in any class and may have been received from every CTA
+/// of a launch, and their other writers are unknown.
 fn without_shadow(bounds: &mut [VolumeBounds], capture: &Capture) {
     let all_loaded: u64 = (capture.launches().filter_map(|launch| launch.sums))
         .map(|sums| sums.unshadowed_loaded_bytes)

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Calls `work` with each number below `count`, on all threads. Returns the results in order.
+/// Calls `work` with each index below `count`, on all threads. Returns the results in order.
 pub(crate) fn mapped<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let results: Vec<Mutex<Option<R>>> = (0..count).map(|_| Mutex::new(None)).collect();
     each(count, &|number| {

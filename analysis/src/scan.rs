@@ -74,11 +74,11 @@ pub const UNKNOWN_SITES: usize = 2;
 /// Addresses past the end of an allocation, in its last page.
 pub const PAST_ALLOCATIONS: usize = 3;
 
-/// Access groups with a problem: their number, and the first one at each site.
+/// Number of access groups with a problem, and the first such group at each site.
 #[derive(Debug, Clone, Default)]
 pub struct Violation {
     pub groups: u64,
-    /// Launch and chunk of the first one, and its description.
+    /// Launch and chunk of the first group at each site, and a description of the problem.
     pub first: BTreeMap<SiteId, ((u32, usize), String)>,
 }
 

@@ -61,8 +61,8 @@ table! {
         receiver_stream: u32 = columns::RECEIVER_STREAM;
         receiver_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
         distance: u32 ["launches"] = columns::DISTANCE;
-        bytes: u64 ["bytes"] = "each byte once per pair of CTAs";
-        count: u64 ["reads"] = "each (address, width) once per pair of CTAs";
+        bytes: u64 ["bytes"] = "each byte counted once per pair of CTAs";
+        count: u64 ["reads"] = "each (address, width) counted once per pair of CTAs";
     }
 }
 

@@ -1,5 +1,5 @@
-//! Checks that the three steps of an analysis on many machines give the same result as a single one, for generated
-//! captures and any number of buckets.
+//! Checks that the three steps of an analysis on many machines give the same result as an analysis on one, for
+//! generated captures and any number of buckets.
 
 use proptest::prelude::*;
 use std::path::Path;

@@ -294,7 +294,7 @@ fn bytes_without_shadow_memory_may_be_in_any_class() {
     );
 }
 
-/// In a row of 10 CTAs, each receives 4 bytes from the next one; they form 3 blocks of up to 4.
+/// In a row of 10 CTAs, each receives 4 bytes from the next; the CTAs form 3 blocks of up to 4 CTAs.
 #[test]
 fn metrics_use_blocks_instead_of_ctas() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use superstep_analysis::{Analysis, AnalysisError, analyse_within};
 use superstep_testing::synthetic::{self, Pattern};
 use superstep_trace::{Cancellation, Capture, TraceError};
 
-/// One large launch: after its chunks are read, the engine works on it for a long time without reading.
+/// Words in the only launch, which is so large that the engine keeps working long after its chunks are read.
 const WORDS: u64 = 1 << 21;
 
 /// Analyses a large capture, interrupts the analysis after reading `share` of it, and returns how long it kept running.

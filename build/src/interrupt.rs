@@ -1,6 +1,6 @@
-//! Handles Ctrl-C. The first one requests an orderly shutdown: the running program is stopped, and the results so far
-//! are written. If that takes longer than [`GRACE`], or Ctrl-C is pressed again, the process exits immediately, which
-//! is safe because files that others read are replaced atomically.
+//! Handles Ctrl-C. The first press requests an orderly shutdown: the running program is stopped, and the results
+//! so far are written. If that takes longer than [`GRACE`], or Ctrl-C is pressed again, the process exits immediately,
+//! which is safe because files that others read are replaced atomically.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::exit_code;
 
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// Maximum delay between the end of a command stopped by Ctrl-C and the call to this process's handler.
+/// Maximum delay between the exit of a command stopped by Ctrl-C and the call to this process's handler.
 const HANDLER_LATENCY: Duration = Duration::from_millis(300);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -34,7 +34,7 @@ pub fn requested() -> bool {
 }
 
 /// Like [`requested`], for use after a command has failed: Ctrl-C goes to all processes in the terminal, and a command
-/// can end before this process's handler has run.
+/// can exit before this process's handler has run.
 pub fn requested_after_failure() -> bool {
     let failed = Instant::now();
     while !requested() && failed.elapsed() < HANDLER_LATENCY {

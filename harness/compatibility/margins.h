@@ -1,5 +1,5 @@
 /* Space around each allocation, for programs that read slightly before the start or past the end of their arrays and ignore the value. A GPU
-   tolerates that if other memory is mapped there; Superstep reports an access outside all allocations as an error. With
+   tolerates this if other memory is mapped there; Superstep reports an access outside all allocations as an error. With
    -DSUPERSTEP_MARGIN_BYTES=n, where n is a multiple of 256, `cudaMalloc` adds n bytes on either side. */
 #ifndef SUPERSTEP_MARGINS_H
 #define SUPERSTEP_MARGINS_H

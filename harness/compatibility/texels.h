@@ -64,7 +64,7 @@ template <class R, class Number> __device__ inline R superstep_by_component(Numb
     return result;
 }
 
-/* Converts a texel to the result of a read without a filter. */
+/* Converts a texel to the result of an unfiltered read. */
 template <class R, class T> __device__ inline R superstep_converted(const T &texel, superstep_components components) {
     if constexpr (__is_same(R, T)) return texel;
     else return superstep_by_component<R>([&](int i) { return superstep_number(superstep_component_bits(texel, i), components); });
@@ -125,7 +125,7 @@ template <int dimensions> struct superstep_places {
         x = view.locate(at_x, 0, view.width, fraction_bits);
         y = view.locate(at_y, 1, view.height, fraction_bits);
         z = dimensions == 3 ? view.locate(at_z, 2, view.depth, fraction_bits) : superstep_place{0, 0};
-        /* The hardware treats a negative layer as a large number. */
+        /* The hardware treats a negative layer as a large unsigned number. */
         if ((unsigned int)layer >= view.depth) layer = view.depth > 0 ? (int)view.depth - 1 : 0;
     }
 };

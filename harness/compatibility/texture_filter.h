@@ -35,13 +35,13 @@ SUPERSTEP_OUT_OF_LINE superstep_place superstep_locate(float coordinate, unsigne
     if (!is_linear) return {(int)floor(texels), 0};
     const long long between = (long long)floor(texels * 256 + 0.5) - 128;
     const int lower = (int)(between >> 8);
-    /* In clamp mode, and in repeating modes without normalized coordinates, coordinates outside map to the nearest texel. */
+    /* In clamp mode, and in repeating modes without normalized coordinates, out-of-range coordinates map to the nearest texel. */
     const bool is_clamped = mode == cudaAddressModeClamp || (!is_normalized && mode != cudaAddressModeBorder);
     return {lower, is_clamped && (lower < 0 || lower + 1 >= (int)extent) ? 0 : (int)(between & 255)};
 }
 
 /* Returns the weights of a plane's four texels, in 256ths: the lower and upper texel of the lower row, then those of the upper row,
- * rounded so that the weights of each column add up. */
+ * rounded so that the weights in each column add up to the column's weight. */
 __device__ inline int4 superstep_weigh(int plane, int x, int y) {
     const int upper = (plane * x + 128) >> 8, lower = plane - upper;
     const int first = (lower * (256 - y) + 128) >> 8, last = (upper * y + 128) >> 8;

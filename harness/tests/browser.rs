@@ -150,7 +150,7 @@ fn the_report_opens_without_errors_and_shows_every_figure() {
     assert_eq!(
         found["open"],
         json!([]),
-        "all checks hold, so they are collapsed"
+        "all checks passed, so they are collapsed"
     );
     fits(&found);
 }
@@ -221,7 +221,7 @@ fn long_names_and_large_numbers_do_not_widen_the_page() {
     let (document, _) = browse(&browser, folder.path(), &page);
     let found = finding(&document);
     fits(&found);
-    let summary = "Verification: 0 of 1 checks hold, 1 failed";
+    let summary = "Verification: 0 of 1 checks passed, 1 failed";
     assert_eq!(
         found["open"],
         json!([summary]),
@@ -229,7 +229,7 @@ fn long_names_and_large_numbers_do_not_widen_the_page() {
     );
 }
 
-/// Describes the first screen, then sorts the programs by their communicated share, and filters them.
+/// Script that describes the first screen, sorts the programs by their communicated share, and then filters them.
 const FIRST_SCREEN: &str = r##"page => {
   const style = element => page.defaultView.getComputedStyle(element);
   const [body, nav, table] = ['body', 'nav', '.findings table'].map(part => page.querySelector(part));

@@ -27,7 +27,7 @@ const PREFIX: &str = "__cudaCDP2";
 
 pub const MALLOC: &str = "__superstep_child_malloc";
 
-/// Whether Superstep provides the device function `name`.
+/// Returns whether Superstep provides the device function `name`.
 pub fn has(name: &str) -> bool {
     ours(name).is_some()
 }
@@ -40,7 +40,7 @@ fn ours(name: &str) -> Option<String> {
     Some(format!("__superstep_child_{ours}"))
 }
 
-/// Whether the device-runtime function `name` returns a buffer for the arguments of a launch.
+/// Returns whether the device-runtime function `name` returns a buffer for the arguments of a launch.
 pub fn returns_argument_buffer(name: &str) -> bool {
     name.strip_prefix(PREFIX) == Some("GetParameterBuffer")
 }
@@ -64,7 +64,7 @@ pub fn lower(module: &Module) -> bool {
     any
 }
 
-/// Runs [`lower`] and replaces each kernel's address with its 1-based number in `kernels`, which the host uses to
+/// Runs [`lower`] and replaces each kernel's address with its 1-based index in `kernels`, which the host uses to
 /// launch it. A launch through an address from a variable fails.
 pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
     if !lower(module) {

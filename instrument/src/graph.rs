@@ -98,7 +98,7 @@ impl<'m> Flow<'m> {
     }
 }
 
-/// Whether block `above` dominates `below`.
+/// Returns whether block `above` dominates `below`.
 fn dominates(dominators: &[Option<usize>], above: usize, below: usize) -> bool {
     let mut block = below;
     loop {

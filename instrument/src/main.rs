@@ -244,7 +244,7 @@ fn insert_probes(
     module: &ir::Module,
     table: &mut ModuleTable,
     options: sites::SiteOptions,
-    adds_up: bool,
+    aggregates: bool,
 ) -> Result<()> {
     let (mut operations, sites) = sites::find(module, &space::Analysis::of(module), options)?;
     table.sites = sites;
@@ -253,7 +253,7 @@ fn insert_probes(
         table.opaque_assembly = instructions.filter(|it| operation::is_opaque(*it)).count() as u32;
     }
     let barriers = match table.probe {
-        Probe::Trace if !adds_up => sites::grid_barriers(module, &operations),
+        Probe::Trace if !aggregates => sites::grid_barriers(module, &operations),
         _ => HashSet::new(),
     };
     table.grid_barriers = !barriers.is_empty();
@@ -264,7 +264,7 @@ fn insert_probes(
     for operation in &mut operations {
         operation.instruction = context::current(operation.instruction, &rebuilt);
     }
-    probe::insert(module, &operations, &contexts, table.backend, adds_up)?;
+    probe::insert(module, &operations, &contexts, table.backend, aggregates)?;
     probe::mark_grid_barriers(module, &barriers, &contexts);
     Ok(())
 }
@@ -286,16 +286,16 @@ fn drop_unreachable_functions(
 fn finish_for_gpu(
     module: &mut ir::Module,
     handler: Option<&Path>,
-    adds_up: bool,
+    aggregates: bool,
     machine: &ir::Machine,
 ) -> Result<()> {
     if let Some(handler) = handler {
-        let max_inlined = probe::max_inlined_calls(adds_up);
+        let max_inlined = probe::max_inlined_calls(aggregates);
         let is_handler = |name: &str| [probe::HANDLER, probe::BEGIN, probe::END].contains(&name);
         probe::link_handler(module, handler, max_inlined, is_handler)?;
     }
     // The handler's `__builtin_constant_p` can be decided after inlining; the handler's variables become registers.
-    let passes = if adds_up {
+    let passes = if aggregates {
         "always-inline,function(sroa,lower-constant-intrinsics),globaldce"
     } else {
         "always-inline,function(lower-constant-intrinsics),globaldce"

@@ -15,7 +15,7 @@ pub fn registers(opcode: &str, shape: Shape, part: Part, element: Element) -> us
     registers as usize
 }
 
-/// Whether a lane's part consists of whole registers, and no more than are available.
+/// Returns whether a lane's part consists of whole registers, and no more than are available.
 fn fits(shape: Shape, part: Part, element: Element) -> bool {
     let max = if element == Element::F64 { 16 } else { 8 };
     (1..=max).contains(&shape.registers(part, element))

@@ -30,7 +30,7 @@ pub struct Prepare {
     print: bool,
 }
 
-/// Annotation that `harness/compatibility/old_cuda.h` adds to kernels with `__cluster_dims__`; it has the dimensions.
+/// Annotation that `harness/compatibility/old_cuda.h` adds to kernels with `__cluster_dims__`; it lists the dimensions.
 const CLUSTER: &str = "superstep-cluster";
 
 /// LLVM's attribute for the three dimensions of a kernel's clusters.
@@ -74,7 +74,7 @@ impl Prepare {
         let machine = ir::Machine::nvptx(&self.target_cpu)?;
         module.run_passes("reading the input", &self.passes, &machine)?;
         assembly::drop_unused(&module);
-        // The front end gets a flag that forbids lookup tables for `switch`, which nvcc does not generate. Code
+        // The front end gets a flag that forbids lookup tables for `switch`, since nvcc generates none. Code
         // generation may use jump tables.
         for function in module.defined_functions() {
             function.remove_string_attributes(|name| name == "no-jump-tables");

@@ -22,8 +22,8 @@ pub const TESTED: &str = "superstep.probe_access_tested";
 /// CPU runtime function that tests whether an address is in device memory.
 pub const CPU_TEST: &str = "__superstep_is_global";
 
-/// Returns the maximum number of calls in a function for which the handler is inlined. Fifty inlined calls produce a
-/// megabyte of PTX, which takes ptxas minutes to compile; the inlined part of an aggregating handler is short.
+/// Returns the maximum number of handler calls that a function may contain for them to be inlined. Fifty inlined calls
+/// produce a megabyte of PTX, which takes ptxas minutes to compile; an aggregating handler's inlined part is short.
 pub fn max_inlined_calls(is_aggregating: bool) -> usize {
     if is_aggregating { 127 } else { 31 }
 }
@@ -89,7 +89,7 @@ pub fn insert<'m>(
     Ok(())
 }
 
-/// After each of these CTA barriers, inserts code that records in the trace that a thread has passed a grid barrier.
+/// Inserts code after each of these CTA barriers, to record in the trace that a thread has passed a grid barrier.
 pub fn mark_grid_barriers<'m>(
     module: &'m Module,
     barriers: &HashSet<Instruction<'m>>,
@@ -130,7 +130,7 @@ fn insert_counters<'m>(
     counters.value()
 }
 
-/// Whether a call may end the thread with PTX's `exit`.
+/// Returns whether a call may terminate the thread with PTX's `exit`.
 fn ends_thread(call: Call) -> bool {
     let assembly = call.callee().inline_assembly();
     call.function_name() == "llvm.nvvm.exit"

@@ -23,7 +23,7 @@ pub struct TracedOperation<'m> {
 
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct SiteOptions {
-    /// Number of this module within the program.
+    /// Index of this module within the program.
     #[arg(long, default_value_t = 0)]
     pub module_index: u32,
     /// Reject addresses whose space the analysis cannot determine, as Rieber 2017 does.
@@ -51,7 +51,7 @@ pub fn find<'m>(
                 let proof = match operation.fact(analysis) {
                     Fact::Is(Space::Global) => Proof::Proven,
                     Fact::Is(_) => continue,
-                    // A grid barrier is in the driver's memory, not the program's.
+                    // A grid barrier's state is in the driver's memory, not the program's.
                     _ if is_grid_barrier(operation.pointer) => continue,
                     Fact::Unknown | Fact::Mixed => Proof::Tested,
                 };
@@ -100,10 +100,10 @@ pub fn marked(module: &Module) -> HashSet<SiteId> {
     instructions.flat_map(|access| access.sites()).collect()
 }
 
-/// Checks that the code still contains the access of every [`marked`] site, so that the probe does not record
-/// accesses that no longer happen. Removes the marks.
+/// Checks that the code still contains the access of every [`marked`] site, so that the probe does not record accesses
+/// that no longer exist. Removes the marks.
 pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Result<()> {
-    // The backends remove assembly without side effects whose results are unused.
+    // The backends remove assembly that has no side effects and whose results are unused.
     let is_kept = |access: &Instruction| {
         access.as_call().is_none_or(|call| {
             call.callee().inline_assembly().is_none()
@@ -132,8 +132,8 @@ pub fn check(module: &Module, before: &HashSet<SiteId>, sites: &[Site]) -> Resul
     Ok(())
 }
 
-/// Returns the CTA barriers that end a grid barrier (`grid.sync()`): other CTAs' earlier accesses are visible after
-/// them. Skips functions in which a thread may access memory between its arrival at a grid barrier and that CTA
+/// Returns the CTA barriers that complete a grid barrier (`grid.sync()`): other CTAs' earlier accesses are visible
+/// after them. Skips functions in which a thread may access memory between its arrival at a grid barrier and that CTA
 /// barrier.
 pub fn grid_barriers<'m>(
     module: &'m Module,
@@ -183,7 +183,7 @@ fn next<'m>(
     found
 }
 
-/// Whether an address is computed only from the registers that contain the address of the grid barrier
+/// Returns whether an address is computed only from the registers that contain the address of the grid barrier
 /// (`cooperative_groups`' `grid.sync()`).
 fn is_grid_barrier(pointer: Value) -> bool {
     let (mut registers, mut others) = (0, 0);

@@ -129,7 +129,7 @@ impl<'m> Waits<'m, '_> {
         memory_operations(self.module, instruction, true).unwrap_or_default()
     }
 
-    /// Whether an instruction reads memory that other threads may write, or calls a function that returns such a value.
+    /// Returns whether an instruction loads a value that other threads may write, or calls a function that returns one.
     fn may_read_global(&self, instruction: Instruction<'m>) -> bool {
         let is_call_to = |functions| self.is_call_to(instruction, functions);
         if is_call_to(&self.readers) || is_call_to(&self.waiters) {
@@ -154,7 +154,7 @@ impl<'m> Waits<'m, '_> {
         operations.any(|it| matches!(it.op, Op::AtomicCas | Op::AtomicExch))
     }
 
-    /// Whether the program declares that the value may change at any time.
+    /// Returns whether the program declares that the value may change at any time.
     fn may_change(&self, read: Instruction<'m>) -> bool {
         match (read.get_opcode(), read.as_call()) {
             (Load, _) => read.is_volatile() || read.is_atomic(),
@@ -163,7 +163,7 @@ impl<'m> Waits<'m, '_> {
         }
     }
 
-    /// Whether a loop changes no global memory, except to acquire a lock.
+    /// Returns whether a loop changes no global memory, except to acquire a lock.
     fn only_polls(&self, flow: &Flow<'m>, cycle: &Loop) -> bool {
         let mut blocks = cycle.blocks.iter().map(|block| flow.blocks[*block]);
         blocks.all(|block| block.get_instructions().all(|it| self.is_idle(it)))
@@ -251,7 +251,7 @@ fn decisive<'m>(read: Value<'m>, carried: &HashSet<Value<'m>>) -> HashSet<Value<
     })
 }
 
-/// Whether a load has the same address in each iteration of a loop, so that only other threads can change its value.
+/// Returns whether a load has the same address in each iteration, so that only other threads can change its value.
 fn has_fixed_address<'m>(read: Instruction<'m>, flow: &Flow<'m>, cycle: &Loop) -> bool {
     read.get_opcode() == Load && {
         let address = read.operand(0).as_instruction();
@@ -306,7 +306,7 @@ fn base(mut pointer: Value) -> Value {
     pointer
 }
 
-/// Whether an atomic operation only reads, as an addition of zero does.
+/// Returns whether an atomic operation only reads, like an addition of zero.
 fn only_reads(instruction: Instruction) -> bool {
     use crate::ir::AtomicRMWBinOp as Rmw;
     let operation = instruction.get_atomic_rmw_bin_op();

@@ -70,7 +70,7 @@ anywhere:
         .arg(file("out.bc"))
         .arg("--table")
         .arg(file("out.json")));
-    let tools = llvm_programs();
+    let tools = llvm_tools();
     run(Command::new(tools.join("llvm-dis"))
         .arg(file("out.bc"))
         .arg("-o")
@@ -101,8 +101,8 @@ anywhere:
     );
 }
 
-/// Returns the folder with LLVM's programs.
-fn llvm_programs() -> std::path::PathBuf {
+/// Returns the folder with LLVM's tools.
+fn llvm_tools() -> std::path::PathBuf {
     let prefix = std::env::var_os("LLVM_SYS_221_PREFIX")
         .expect("cargo xtask and .cargo/config.toml set this variable");
     Path::new(&prefix).join("bin")

@@ -3,9 +3,9 @@
 //
 //   superstep probe cta-clocks credit-scheduler.cu --volatile-lines '^utilisation' -- SECONDS SMALL LARGE
 //
-// Both programs multiply square matrices, A with SMALL rows and B with LARGE rows. Each starts with a launch every 10
-// ms; the scheduler is idle for the first half of the run, then adjusts the periods every 50 ms. `utilisation.csv`
-// contains its measurements. Without the probe, it measures nothing, and the periods do not change.
+// Both programs multiply square matrices, A with SMALL rows and B with LARGE rows. Each initially launches a kernel
+// every 10 ms; the scheduler is idle for the first half of the run, then adjusts the periods every 50 ms.
+// `utilisation.csv` contains its measurements. Without the probe, it measures nothing, and the periods do not change.
 #include <superstep/runtime.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 """Compares tables from one machine with those from clusters of several sizes: `spark_equal.py FOLDER`.
 
 The folder contains captures at any depth, such as those of suites; large suites take an hour. Prints a line for each
-number of workers and buckets, with the captures whose tables differ; the exit code is 1 if any do.
+number of workers and buckets, with the captures whose tables differ; the exit code is 1 if there are any.
 """
 
 import argparse

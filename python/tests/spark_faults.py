@@ -64,7 +64,7 @@ FAULTS = [
 
 
 def moment(line, tasks):
-    """Returns the stage in which some, but not all, tasks have ended."""
+    """Returns the stage in which some, but not all, tasks have finished."""
     match = re.fullmatch(r"(\w+): (\d+) of (\d+) tasks", line.strip())
     if match is None or not 0 < int(match[2]) < int(match[3]):
         return None

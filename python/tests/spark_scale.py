@@ -1,8 +1,8 @@
 """Analyses a capture on one machine and on a cluster of workers with little memory: `spark_scale.py CAPTURE`.
 
-Takes several minutes. Prints how long each took, whether the tables are equal, how much was shuffled and spilled, and
-the peak memory of Java and of the tasks outside it. Where version 1 control groups can be created, the kernel limits
-each worker and its children to `--memory`; otherwise, only Superstep observes the limit.
+Takes several minutes. Prints how long each analysis took, whether the tables are equal, how much was shuffled and
+spilled, and the peak memory of Java and of the tasks outside it. Where version 1 control groups can be created, the
+kernel limits each worker and its children to `--memory`; otherwise, only Superstep honours the limit.
 """
 
 import argparse

@@ -23,7 +23,7 @@ pub(crate) fn append(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&bytes[..length]);
 }
 
-/// Reads a number at `*at`; returns `None` if it is incomplete or longer than 64 bits.
+/// Reads an integer at `*at`; returns `None` if it is incomplete or longer than 64 bits.
 #[inline(always)]
 pub(crate) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
@@ -50,7 +50,7 @@ pub(crate) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     }
 }
 
-/// Maps numbers with small magnitudes to small ones: 0, -1, 1, -2, … to 0, 1, 2, 3, …
+/// Maps integers of small magnitude to small unsigned integers: 0, -1, 1, -2, … to 0, 1, 2, 3, …
 #[inline(always)]
 pub(crate) const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64

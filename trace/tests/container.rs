@@ -266,7 +266,7 @@ fn a_missing_stream_file_is_reported() {
     let capture = Capture::open(folder.path()).unwrap();
     assert!(!capture.complete);
     assert!(
-        capture.problems[0].contains("launch 0 made 320 thread accesses, but the file contains 0"),
+        capture.problems[0].contains("launch 0 performed 320 thread accesses, but the file has 0"),
         "{:?}",
         capture.problems
     );

@@ -187,7 +187,7 @@ fn claimed_sizes_are_checked() {
     );
 }
 
-/// The launch's end claims more accesses than there are, and the sizes are impossible.
+/// The launch's end event claims more accesses than there are, and the sizes are impossible.
 #[test]
 fn launch_that_claims_too_many_accesses_is_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,7 +200,7 @@ fn launch_that_claims_too_many_accesses_is_reported() {
     assert!(!capture.complete);
     assert!(
         capture.problems[0]
-            .contains("launch 0 made 1152921504606846976 thread accesses, but the file contains 0"),
+            .contains("launch 0 performed 1152921504606846976 thread accesses, but the file has 0"),
         "{:?}",
         capture.problems
     );

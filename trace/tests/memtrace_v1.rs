@@ -243,7 +243,7 @@ fn damage_is_reported_with_its_offset() {
         error.map(|error| error.to_string()).unwrap_or_default()
     };
     assert!(error(b"").contains("pipe at byte 0: the file is empty"));
-    assert!(error(b"\x10\n").contains("expected records of 24 bytes, found 16"));
+    assert!(error(b"\x10\n").contains("expected 24-byte records, found 16"));
     assert!(error(b"\x18\nkernel").contains("pipe at byte 2: expected a kernel's name and LF"));
     assert!(
         error(b"\x18\n\x00\x01\n")

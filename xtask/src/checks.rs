@@ -1,4 +1,4 @@
-//! Checks that use other tools: cargo-deny, actionlint, Miri, the sanitizers, fuzzers and mutants.
+//! Checks that use other tools: cargo-deny, actionlint, Miri, the sanitizers, fuzzers and cargo-mutants.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub fn actionlint(context: &Context) -> Result<()> {
     check.run().context("a workflow breaks a rule; see above")
 }
 
-/// Runs the tests on small changes to the code, one at a time. More settings are in .cargo/mutants.toml.
+/// Runs the tests on mutants: small changes to the code, one at a time. More settings are in .cargo/mutants.toml.
 pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
     let toolchain = build::toolchain()?;
     context.ensure_cargo("mutants", "27.1.0")?;
@@ -54,7 +54,7 @@ pub fn mutants(context: &Context, arguments: &[String]) -> Result<()> {
         .env("SUPERSTEP_GENERATED_SOURCES", "50")
         .env("SUPERSTEP_GENERATED_QUICK", "1")
         .run()
-        .context("the tests miss a mutant; see target/mutants.out and docs/testing.md")
+        .context("the tests missed a mutant; see target/mutants.out and docs/testing.md")
 }
 
 /// Returns the nightly toolchain's `cargo`, after installing the toolchain and its `components` if needed.
@@ -126,7 +126,7 @@ pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
                 "RUSTFLAGS",
                 format!("-Zsanitizer={name} -Cdebug-assertions=on --cfg superstep_sanitized"),
             )
-            // A process keeps its registrations until it ends.
+            // A process keeps its registrations until it exits.
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("CARGO_TARGET_DIR", target)
             .run()

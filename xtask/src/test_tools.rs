@@ -27,7 +27,7 @@ pub const SPARK_PYTHONPATH: &str = "SUPERSTEP_TEST_SPARK_PYTHONPATH";
 #[derive(Clone, Copy)]
 enum Tool {
     /// Python packages, pinned by version and hash in pip's format. With a second list, they are built from source
-    /// using its packages.
+    /// using the packages in that list.
     Python(&'static str, Option<&'static str>),
     /// One of these programs, the option that prints its version, and the Debian package that contains the first.
     Program(&'static [&'static str], &'static str, &'static str),
@@ -169,7 +169,7 @@ fn folder(requirements: &str) -> Result<PathBuf> {
     Ok(cache.join(format!("test-python-{}", versions.join("-"))))
 }
 
-/// Installs packages and returns their folder. With `build`, builds them from source with the packages in that folder.
+/// Installs packages and returns their folder. With `build`, builds them from source using the packages in `build`.
 fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Result<String> {
     let (shell, folder) = (&context.shell, folder(requirements)?);
     if !folder.is_dir() {

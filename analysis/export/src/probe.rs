@@ -1,6 +1,6 @@
 //! Probe results as tables in long format: each row has one number, so that every probe has the same columns.
 //!
-//! Tables refer to each other: `launch` is a row number in `probe_launches`, `site` a value of the `site` column in
+//! Tables refer to each other: `launch` is a row index in `probe_launches`, `site` a value of the `site` column in
 //! `probe_sites`.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::error::Result;
 table! {
     /// One site of a probe.
     struct SiteRow = "probe_sites" {
-        site: u32 = "number: module << 16 | position in the module";
+        site: u32 = "site number: module << 16 | position in the module";
         point: u32 = "index of the point in the probe's definition, from 0";
         at: String = "kind of site";
         function: String = "function name; for a kernel, without parameters";
@@ -23,8 +23,8 @@ table! {
         line: u32 = "source line; 0 when unknown";
         column: u32 = "source column; 0 when unknown";
         what: String = "operation of an instruction, or name of a block";
-        block: u32 = "number of the basic block within its function";
-        operation: u32 = "number of an access's operation, as in captures; else 0";
+        block: u32 = "index of the basic block within its function";
+        operation: u32 = "code of an access's operation, as in captures; 0 for other sites";
         width: u32 = "bytes in an access (0: varies), bits in a value, or instructions in a block";
         successors: String = "blocks that can follow, separated by spaces; for a branch, its two targets";
         first_line: u32 = "lowest source line of a block; 0 when unknown";
@@ -35,9 +35,9 @@ table! {
 table! {
     /// One launch run with the probe.
     struct LaunchRow = "probe_launches" {
-        launch: u32 = "number, in the order in which launches ended";
-        stream: u32 = "number of the stream";
-        superstep: u32 = "number within the stream, from 0";
+        launch: u32 = "index in the order in which launches completed";
+        stream: u32 = "index of the stream";
+        superstep: u32 = "index within the stream, from 0";
         kernel: String = "demangled name without parameters";
         kernel_symbol: String = "mangled name";
         ctas: u64 ["CTAs"] = "CTAs";
@@ -81,7 +81,7 @@ table! {
     /// One field of one site in one CTA or thread of a launch.
     struct UnitRow = "probe_units" {
         launch: u32 = "the launch";
-        unit: u64 = "number of the CTA or thread in the grid, x first";
+        unit: u64 = "linear index of the CTA or thread in the grid, x first";
         field: Field;
         value: u64 = "value of the field";
     }

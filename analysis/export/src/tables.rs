@@ -41,9 +41,9 @@ impl TableName {
 table! {
     /// One launch.
     struct LaunchRow = "launches" {
-        launch: u32 = "number in the order of the host's calls, from 0";
-        stream: u32 = "number of the stream, in order of first use";
-        superstep: u32 = "number within the stream, from 0";
+        launch: u32 = "index in the order of the host's calls, from 0";
+        stream: u32 = "index of the stream, in order of first use";
+        superstep: u32 = "index within the stream, from 0";
         kernel: String = "demangled name without parameters";
         kernel_symbol: String = "mangled name";
         parent: Option<u64> = "launch whose kernel started this one; empty if the host did";
@@ -55,8 +55,8 @@ table! {
         block_z: u32 ["threads"] = "threads per CTA in z";
         static_shared_bytes: u64 ["bytes"] = "shared memory per CTA declared by the kernel";
         dynamic_shared_bytes: u64 ["bytes"] = "shared memory per CTA requested at launch";
-        thread_accesses: Option<u64> ["accesses"] = "recorded accesses; empty when the launch did not end";
-        elapsed_ns: Option<u64> ["ns"] = "running time, including the overhead of tracing; empty when the launch did not end";
+        thread_accesses: Option<u64> ["accesses"] = "recorded accesses; empty when the launch did not finish";
+        elapsed_ns: Option<u64> ["ns"] = "running time, including tracing overhead; empty when the launch did not finish";
         outcome: String = "completed, unfinished, or why it failed";
     }
 }
@@ -94,10 +94,10 @@ table! {
 table! {
     /// One access by a thread.
     pub(crate) struct AccessRow = "accesses" {
-        launch: u32 = "launch that made the access";
+        launch: u32 = "launch that performed the access";
         site: u32 = "memory instruction";
         op: &'static str = "load, store or the atomic operation";
-        cta: u32 = "linear number of the CTA: x + grid_x * (y + grid_y * z)";
+        cta: u32 = "linear index of the CTA: x + grid_x * (y + grid_y * z)";
         warp: u32 = "warp within the CTA";
         lane: u32 = "lane within the warp";
         sm: u32 = "multiprocessor (CUDA) or worker (CPU)";

@@ -1,7 +1,7 @@
 //! Launches, copies and allocations over time, as a Chrome trace for Perfetto or `chrome://tracing`.
 //!
 //! One row shows the host's calls. Each stream has a row with one bar per launch, including opaque launches; a bar ends
-//! when the launch was recorded as ended, and its length is the kernel's running time in the *traced* program.
+//! when the end of the launch was recorded, and its length is the kernel's running time in the *traced* program.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

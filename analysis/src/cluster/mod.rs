@@ -47,7 +47,7 @@ pub fn tasks(capture: &Capture, accesses: u64) -> Vec<Range<u64>> {
 pub struct Map {
     capture: Arc<Capture>,
     ops: SiteOps,
-    /// Position of the launch, the chunk, and the chunk's number in the whole capture.
+    /// Index of the launch, the chunk, and the chunk's index in the whole capture.
     chunks: std::vec::IntoIter<(u32, ChunkRef, u64)>,
     /// Earlier chunks of the first launch, which belong to other tasks; empty if the capture has no grid barriers.
     skipped: Vec<ChunkRef>,
@@ -155,7 +155,7 @@ pub fn reduce(
     walk(capture, &mut engine, &mut pages)?;
     if pages.next_launch()?.is_some() {
         return Err(unexpected(
-            "some accesses are out of order, or belong to launches that the capture does not have",
+            "some accesses are out of order, or belong to launches that the capture does not contain",
         ));
     }
     let BucketAccesses { mut sums, wide, .. } = pages;
@@ -326,7 +326,7 @@ impl Merged {
         let walk = walk(capture, &mut engine, &mut settled)?;
         if !self.sums.launches.is_empty() {
             return Err(unexpected(
-                "some sums belong to launches that the capture does not have",
+                "some sums belong to launches that the capture does not contain",
             ));
         }
         let mut end = engine.finish()?;

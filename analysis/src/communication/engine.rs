@@ -33,11 +33,11 @@ pub struct Options {
     /// Whether to keep every transfer between CTAs. Each takes 32 bytes of memory; at worst, there is one for each pair
     /// of CTAs in each pair of launches.
     pub transfers: bool,
-    /// Whether to keep the distances between the addresses of communicating accesses. They take a quarter more memory
-    /// for each byte that kernels have written, and 24 bytes for each run of adjacent stores that communicate.
+    /// Whether to keep the distances between the addresses of communicating accesses. They add a quarter to
+    /// the memory for each written byte, and take 24 bytes for each run of adjacent stores that communicate.
     pub strides: bool,
-    /// Whether to keep communication by instruction and by allocation, and the launches' footprints. They take an
-    /// eighth more memory for each byte that kernels have accessed. Ignored with [`Matching::ExactAddress`].
+    /// Whether to keep communication by instruction and by allocation, and the launches' footprints. They add an
+    /// eighth to the memory for each accessed byte. Ignored with [`Matching::ExactAddress`].
     pub details: bool,
     pub matching: Matching,
 }
@@ -83,7 +83,7 @@ pub struct EngineEnd {
 /// Maximum number of accesses in a batch, per host thread; each takes 24 bytes if all are scattered.
 const BATCH_ACCESSES: u64 = 4 << 20;
 /// Number of accesses, per host thread, at which a single batch keeps all threads busy.
-const ALONE_ACCESSES: u64 = 1 << 20;
+const SATURATING_ACCESSES: u64 = 1 << 20;
 /// Number of chunks, per host thread, at which a batch is complete.
 const BATCH_CHUNKS: usize = 4;
 /// Number of launches and host events at which a batch is complete.
@@ -261,7 +261,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Adds the next launch. `source` provides all access groups; those of each thread are in program order. After
+    /// Adds the next launch. `source` provides all access groups, with each thread's accesses in program order. After
     /// an error, the engine's results are meaningless.
     pub fn launch(&mut self, launch: &Launch, source: impl GroupSource + 'a) -> Result<()> {
         let context = self.begin(launch)?;
@@ -300,7 +300,7 @@ impl<'a> Engine<'a> {
         } = std::mem::take(&mut self.waiting);
         let mut ready = std::mem::take(&mut self.ready);
         let threads = rayon::current_num_threads();
-        if chunks >= BATCH_CHUNKS * threads && accesses >= ALONE_ACCESSES * threads as u64 {
+        if chunks >= BATCH_CHUNKS * threads && accesses >= SATURATING_ACCESSES * threads as u64 {
             let parts = self.run_shards(&ready)?;
             self.settle_launches(std::mem::take(&mut ready), parts)?;
         }

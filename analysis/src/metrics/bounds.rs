@@ -1,4 +1,4 @@
-//! Bounds on the numbers that are inexact in an in-situ run.
+//! Bounds on the quantities that are inexact in an in-situ run.
 
 use super::Metrics;
 use crate::analyse::Analysis;

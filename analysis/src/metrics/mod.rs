@@ -126,7 +126,7 @@ impl<'a> Source<'a> {
         kernel.map_or("", |kernel| self.sites.display_name(&kernel.kernel))
     }
 
-    /// Returns the stream of a launch, its number in that stream, and its kernel's demangled name.
+    /// Returns the stream of a launch, its index within that stream, and its kernel's demangled name.
     fn launch(&self, position: u32) -> (u32, u32, &'a str) {
         let launch = self.communication.launches.get(position as usize);
         launch.map_or((0, 0, ""), |it| {
@@ -154,7 +154,7 @@ macro_rules! metrics {
         /// All metrics of one program.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Metrics {
-            /// Granularity of the CTAs in the tables; the files do not store it.
+            /// Unit that the tables call a CTA: a single CTA or a block of CTAs; not stored in the files.
             pub cta_blocks: CtaBlocks,
             $($(#[doc = $what])* pub $table: Vec<$row>,)*
         }

@@ -16,7 +16,7 @@ pub const GPUS: [u64; 3] = [2, 4, 8];
 /// Ways to cut a grid: by a coordinate, or by CTA number into blocks of equal length.
 pub const CUTS: [&str; 4] = ["x", "y", "z", "linear"];
 
-/// A cut cannot be the best one if its largest part exceeds another cut's by more than this factor.
+/// Maximum ratio of the best cut's imbalance to the lowest imbalance of any cut.
 const MAX_IMBALANCE_RATIO: f64 = 1.25;
 
 table! {
@@ -24,7 +24,7 @@ table! {
     pub struct ScalingRow = "scaling": Deserialize {
         gpus: u64 ["GPUs"] = "number of GPUs";
         cut: String = "x, y, z, or linear: blocks of CTA numbers";
-        best: bool = "whether the cut takes the least time among those that are nearly as even as the most even one";
+        best: bool = "whether the cut takes the least time among the cuts whose imbalance is close to the lowest";
         crossing_bytes: u64 ["bytes"] = "transfers between CTAs on different GPUs";
         share: f64 = columns::SHARE_OF_TRANSFERRED;
         imbalance: f64 = "maximum number of CTAs on one GPU, divided by the mean";

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 /// Settings that affect the contents of the tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// CTAs of an additional density map.
+    /// CTAs shown in an additional density map.
     pub density: Option<CtaWindow>,
     /// Bandwidth of a GPU's link in one direction, in GB/s (10⁹ bytes), for the multi-GPU model.
     pub link_gb_per_s: f64,
@@ -22,7 +22,7 @@ impl Default for Settings {
     }
 }
 
-/// CTA numbers on the two axes of a density map, numbered by x, then y, then z.
+/// Ranges of CTA numbers on the two axes of a density map; CTAs are numbered by x, then y, then z.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CtaWindow {
     pub sources: RangeInclusive<u64>,
@@ -47,7 +47,7 @@ impl CtaWindow {
             why,
         };
         let number = |part: &str| -> Result<u64, WindowError> {
-            // CTA numbers have 32 bits.
+            // CTA numbers are 32-bit integers.
             let part = part.trim();
             let why = || format!("`{part}` is not a number from 0 to {}", u32::MAX);
             part.parse::<u32>()

@@ -19,7 +19,7 @@ table! {
         loaded_bytes: u64 ["bytes"] = "unwritten bytes loaded by all launches, counting every access";
         launches: u64 ["launches"] = "number of launches that loaded them, or of copies that read them";
         stream: u32 = "stream of the first of these launches; for copies, of the launch before the first copy";
-        superstep: u32 = "number of that launch within the stream";
+        superstep: u32 = "index of that launch within its stream";
     }
 }
 

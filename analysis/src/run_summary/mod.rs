@@ -95,7 +95,7 @@ pub struct BenchmarkSummary {
     /// Every input file, with its hash and origin.
     pub inputs: Vec<InputRecord>,
     pub launches: Option<u64>,
-    /// CTAs, summed over all launches.
+    /// Number of CTAs, summed over all launches.
     pub ctas: Option<u64>,
     /// Number of accesses, counted per thread.
     pub threads: Option<ThreadCounts>,

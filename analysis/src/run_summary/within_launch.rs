@@ -10,9 +10,9 @@ use superstep_trace::SiteTable;
 /// Loads of bytes that another CTA stores in the same launch, over a whole program, counting every access.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WithinLaunchSummary {
-    /// Bytes of loads without atomics: an upper bound on the exchange between CTAs. In situ, a lower bound.
+    /// Bytes loaded, atomics excluded: an upper bound on the exchange between CTAs; in situ, a lower bound.
     pub loaded_bytes: u64,
-    /// Bytes of atomics.
+    /// Bytes accessed by atomics.
     pub atomic_bytes: u64,
     /// All bytes that the program loaded, atomics included.
     pub of_loaded_bytes: u64,

@@ -50,7 +50,7 @@ impl Table {
         }
     }
 
-    /// Returns the table with a column added in front.
+    /// Returns the table with a column inserted in front of the others.
     pub fn after<V: value::Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
         let schema = self.batch.schema();
         let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
@@ -118,8 +118,8 @@ impl Table {
         cell(array.as_ref(), row)
     }
 
-    /// Reads a table that was written as [`Format::Json`]. Types are those of the values: 64-bit numbers, booleans,
-    /// text. The meaning of a row is not in the file.
+    /// Reads a table that was written as [`Format::Json`]. The values determine the columns' types: 64-bit numbers,
+    /// booleans or text. The meaning of a row is not in the file.
     pub fn read_json(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(FileError::at("read", path))?;
         let file = serde_json::from_reader(BufReader::new(file));

@@ -1,4 +1,4 @@
-//! Types of a column's values.
+//! Types of column values.
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::DataType;

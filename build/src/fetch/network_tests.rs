@@ -21,14 +21,14 @@ struct Server {
 }
 
 impl Server {
-    /// `answer` receives the request's number, counted from 0, and its text; the bytes that it returns are sent, and
-    /// the connection is closed.
+    /// `answer` receives the request's index, counted from 0, and the request's text. The server sends the bytes that
+    /// `answer` returns, and closes the connection.
     fn new(answer: impl Fn(usize, &str) -> Vec<u8> + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/file", listener.local_addr().unwrap());
         let requests = Arc::<Mutex<Vec<String>>>::default();
         let recorded = Arc::clone(&requests);
-        // The thread waits for connections until the test process ends.
+        // The thread waits for connections until the test process exits.
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
                 let mut stream = stream.unwrap();
@@ -66,7 +66,7 @@ fn complete(body: &[u8]) -> Vec<u8> {
     response("200 OK", "", body.len(), body)
 }
 
-/// Announces all of `CONTENT` and sends its first bytes.
+/// Announces all of `CONTENT`, but sends only the first `bytes` bytes.
 fn truncated(bytes: usize) -> Vec<u8> {
     response("200 OK", "", CONTENT.len(), &CONTENT[..bytes])
 }
@@ -175,7 +175,7 @@ fn a_server_that_cannot_resume_sends_everything_again() {
         _ => complete(CONTENT),
     });
     get_content(&server);
-    // The response is for another range, or the file is now shorter than the part already received.
+    // The response is for a different range, or the file is now shorter than the part already received.
     for (status, range, body) in [
         ("206 Partial Content", "bytes 0-35/36", CONTENT),
         ("416 Range Not Satisfiable", "bytes */5", b""),

@@ -1,4 +1,4 @@
-//! Input files for a run, fetched, or generated if they are not available.
+//! Input files for a run: fetched, or generated if unavailable.
 
 mod find;
 mod generator;

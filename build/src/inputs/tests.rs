@@ -295,7 +295,7 @@ fn wrong_parameters_are_refused_and_the_right_ones_listed() {
         ),
         (
             "feature-table rows=1",
-            "lacks its parameter `features`; its parameters are: rows, features",
+            "requires parameter `features`; its parameters are: rows, features",
         ),
         ("random-bytes bytes=0", "is 0; expected 1 to 1099511627776"),
         (

@@ -22,7 +22,7 @@ pub fn load_suite(folder: &Path) -> Result<Suite> {
         check(require(
             path.is_file(),
             format!("benchmark `{name}` has no manifest {shown}"),
-            "write that file or remove the name from the list",
+            "create that file or remove the name from the list",
         ))?;
         let benchmark = benchmark(&Text::read(&path, MANUAL, "check its permissions")?, &suite)?;
         let default = &suite.default_size;

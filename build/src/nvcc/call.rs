@@ -179,7 +179,7 @@ impl Call<'_> {
         }
         // All device flags come from Superstep, so an unused one is an error.
         let device = ["-Werror=unused-command-line-argument".into()];
-        // g++ does not warn about these.
+        // g++ does not issue these warnings.
         let host = ["-Qunused-arguments", "-Wno-unknown-warning-option"].map(String::from);
         Program {
             name: "nvcc".into(),
@@ -358,7 +358,7 @@ fn execute(command: &mut Command) -> CallResult {
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => {
-            let why = format!("error: {program} ended with {status}");
+            let why = format!("error: {program} failed with {status}");
             Err(Failure::Failed(why))
         }
         Err(error) => Err(failed(format_args!("start {program}"), error)),

@@ -46,8 +46,8 @@ impl From<BuildError> for Failure {
     }
 }
 
-/// Environment variable with the path of a file to which each call appends the paths of the CUDA files that it
-/// compiled, followed by an empty line.
+/// Environment variable that names a file, to which each call appends the paths of the CUDA files that it compiled,
+/// followed by an empty line.
 pub const REPORT_VARIABLE: &str = "SUPERSTEP_NVCC_REPORT";
 
 type CallResult = Result<(), Failure>;

@@ -197,8 +197,8 @@ pub(super) fn linker_script(library: &Path) -> String {
     format!("INPUT(AS_NEEDED(\"{}\"))\n", library.display())
 }
 
-/// Creates a shared library `name` in `folder` for programs to link against. Its `functions` have no code and no symbol
-/// versions, so programs can also start with the library from another CUDA version. The loader reports missing
+/// Creates a shared library `name` in `folder` for programs to link against. Its `functions` only trap and have no
+/// symbol versions, so programs can also start with the library from another CUDA version. The loader reports missing
 /// functions when a program starts.
 fn make_stub(
     toolchain: &Toolchain,

@@ -219,7 +219,7 @@ pub(super) fn run(command: &mut Command) -> Result<()> {
     Err(BuildError::Command {
         subject: "the toolkit folder".into(),
         stage: "toolkit",
-        status: format!("ended with {}", output.status),
+        status: format!("failed with {}", output.status),
         command: format!("{command:?}"),
         output: String::from_utf8_lossy(&output.stderr).into_owned(),
     })

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
-/// Runs a program until it ends or exceeds a limit. Fails if the program cannot be started or its output files cannot
+/// Runs a program until it exits or exceeds a limit. Fails if the program cannot be started or its output files cannot
 /// be written; a program that itself fails is not an error.
 pub fn run(spec: &RunSpec) -> Result<RunOutcome, IoError> {
     let create = |path: &Path| File::create(path).map_err(IoError::at("create", path));
@@ -168,7 +168,7 @@ fn resident_bytes(pid: Pid) -> u64 {
     kib.and_then(|kib| kib.parse().ok()).unwrap_or(0) * 1024
 }
 
-/// Waits until the process that a descriptor refers to ends, so that the measured times of short programs are not
+/// Waits until the process that a descriptor refers to exits, so that the measured times of short programs are not
 /// rounded up to multiples of the pause.
 fn wait(process: Option<&OwnedFd>, at_most: Duration) {
     let Some(process) = process else {

@@ -51,7 +51,7 @@ pub enum End {
 impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            End::Exited(code) => write!(f, "ended with exit code {code}"),
+            End::Exited(code) => write!(f, "exited with exit code {code}"),
             End::Signalled(signal) => {
                 // `signal: 11 (SIGSEGV)`
                 let status = ExitStatus::from_raw(*signal).to_string();

@@ -42,7 +42,7 @@ impl Toolchain {
     }
 
     /// Like [`Toolchain::locate`], but fetches the wheels into the cache if only the CUDA components are missing and
-    /// the user named no toolkit.
+    /// the user has not specified a toolkit.
     pub fn locate_or_fetch(progress: Progress) -> Result<Toolchain, InstallError> {
         install::fetch(&Search::from_environment(Purpose::Run), progress)
     }

@@ -42,7 +42,7 @@ fn runs(program: &str, arguments: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Contains the reason and a hint.
+/// A failure to install packages, with the reason and a hint.
 #[derive(Debug, Error)]
 #[error("failed to install packages: {0}")]
 pub struct PackageError(String);
@@ -81,7 +81,7 @@ fn codename(os_release: &str) -> Option<&str> {
     value("UBUNTU_CODENAME").or_else(|| value("VERSION_CODENAME"))
 }
 
-/// Returns whether apt has package lists (the first `apt-get update` creates them) but none of them has `package`.
+/// Returns whether apt has package lists (the first `apt-get update` creates them) but none of them contains `package`.
 fn lacks(package: &str) -> bool {
     // libc6 is in every release.
     let offers = Command::new("apt-cache")
@@ -118,7 +118,7 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
     // `install` is an error.
     if let Err(problem) = apt_get(prefix, &["update"]) {
         progress(&format!(
-            "apt-get update failed, continuing with the existing lists: {problem}"
+            "apt-get update failed; continuing with the existing lists: {problem}"
         ));
     }
     progress(&format!("installing {}", packages.join(" ")));
@@ -137,7 +137,7 @@ pub fn install(packages: &[&str], progress: Progress) -> Result<(), PackageError
 }
 
 fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
-    // `env` because sudo drops the caller's variables; the lock's timeout gives another installation time to finish.
+    // `env` is needed because sudo drops the caller's variables; the lock timeout lets another installation finish.
     let fixed = "env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300";
     let fixed: Vec<&str> = fixed.split(' ').collect();
     let words = [prefix, &fixed, arguments].concat();
@@ -147,7 +147,7 @@ fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
         Ok(output) => (output.status.to_string(), last_lines(&output)),
         Err(error) => (format!("an error: {error}"), String::new()),
     };
-    let why = format!("`{line}` ended with {status}:\n{output}");
+    let why = format!("`{line}` failed with {status}:\n{output}");
     Err(PackageError(why))
 }
 

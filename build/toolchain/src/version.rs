@@ -48,7 +48,7 @@ pub(crate) fn version_text(tool: &Path) -> Result<String, VersionError> {
     let tool = tool.display();
     let output = output.map_err(|error| VersionError(format!("{tool} cannot be run: {error}")))?;
     if !output.status.success() {
-        let why = format!("`{tool} --version` ended with {}", output.status);
+        let why = format!("`{tool} --version` failed with {}", output.status);
         return Err(VersionError(why));
     }
     let text = [output.stdout, output.stderr].concat();

@@ -1,4 +1,4 @@
-/* Shadows OpenMP's header. Declares functions for a single thread if a program is compiled without OpenMP. */
+/* Shadows OpenMP's header. Declares single-threaded versions of its functions for compilation without OpenMP. */
 #ifdef _OPENMP
 #ifdef __CUDA_ARCH__
 /* As with nvcc, device code is compiled without OpenMP but with its macro, which enables part of the header that needs pragmas. */

@@ -17,7 +17,7 @@ pub struct RecordArgs {
     /// Record only the next N launches.
     #[arg(long, value_name = "N")]
     launch_count: Option<u64>,
-    /// Record only these CTAs of each launch, by linear number, for example 0-15,40.
+    /// Record only these CTAs of each launch, by linear index, for example 0-15,40.
     #[arg(long, value_name = "RANGES")]
     ctas: Option<String>,
     /// Record this share of the launches, chosen at random, and estimate the totals.

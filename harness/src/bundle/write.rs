@@ -278,7 +278,7 @@ fn clear(folder: &Path) -> Result<(), Failure> {
     if entries.next().is_some() && !folder.join("bundle.json").is_file() {
         bail!(
             Usage,
-            "failed to write a bundle to {}: it contains other files; give an empty folder",
+            "failed to write a bundle to {}: it contains other files; specify an empty folder",
             folder.display()
         );
     }

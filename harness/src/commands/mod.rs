@@ -52,7 +52,7 @@ enum Command {
     Build(build::Args),
     /// Prints the variables that `build` sets: `eval "$(superstep env)"`.
     Env,
-    /// Adds proprietary libraries, such as cuBLAS, to the toolkit of `build`.
+    /// Adds proprietary libraries, such as cuBLAS, to the toolkit that `build` uses.
     Toolkit(toolkit::Args),
     /// Builds the untraced code of an executable's modules; called by the executable itself.
     #[command(hide = true)]
@@ -85,7 +85,7 @@ enum Command {
     Trends(trends::Args),
     /// Builds a suite into a folder for machines without a compiler.
     Bundle(Box<bundle::Args>),
-    /// Runs the programs of a bundle.
+    /// Runs the programs in a bundle.
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),

@@ -14,7 +14,7 @@ fn the_help_lists_every_command_that_is_not_hidden() {
 }
 
 #[test]
-fn every_daily_option_exists() {
+fn every_common_option_exists() {
     let command = Cli::command();
     let commands = MANY_OPTIONS.map(|name| command.find_subcommand(name).unwrap());
     for id in COMMON_OPTIONS.split(' ') {

@@ -36,13 +36,13 @@ pub struct Comparison {
 }
 
 impl ClassCounts {
-    /// Returns whether requests equal groups. A missing counter equals only 0 groups.
+    /// Returns whether there are as many requests as groups. A missing counter counts as 0 requests.
     pub fn is_equal(&self) -> bool {
         self.requests
             .map_or(self.groups == 0, |requests| requests == self.groups)
     }
 
-    /// Returns the number of executions in which every lane was off.
+    /// Returns the number of executions in which every lane was predicated off.
     pub fn predicated_off(&self) -> Option<i64> {
         let (executed, requests) = (self.executed?, self.requests?);
         Some(executed as i64 - requests as i64)

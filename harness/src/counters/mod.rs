@@ -12,11 +12,11 @@ pub use ncu::read_csv;
 struct Class {
     name: &'static str,
     requests: &'static [&'static str],
-    /// Their sum is the number of executions. Generic instructions can also access shared or local memory.
+    /// Metrics whose sum is the number of executions. Generic instructions can also access shared or local memory.
     executed: &'static [&'static str],
 }
 
-/// In the order of [`kind_of`](crate::verify::kind_of).
+/// Classes in the order of [`kind_of`](crate::verify::kind_of).
 const CLASSES: [Class; 3] = [
     Class {
         name: "loads",

@@ -177,7 +177,7 @@ pub struct Step {
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// First and longest interval between log lines about a step; the interval doubles in between.
+/// First and longest interval between log lines about a step; the interval doubles after each line.
 const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
 

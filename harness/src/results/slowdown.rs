@@ -19,7 +19,7 @@ const COLUMNS: [(&str, u8); 9] = [
     ("occupancy", 1),
 ];
 
-/// Formats one line per program, followed by one per kernel if there are several, and lists omitted programs.
+/// Formats one line per program, followed by one per kernel if it has more than one, and lists omitted programs.
 pub fn slowdown_table(run: &RunSummary, width: usize) -> String {
     let (mut rows, mut slowdowns, mut omitted) = (Vec::new(), Vec::new(), Vec::new());
     for benchmark in &run.benchmarks {

@@ -74,7 +74,7 @@ fn row(benchmark: &BenchmarkSummary, is_gpu: bool) -> Vec<Cell> {
     cells
 }
 
-/// Returns text such as "after 1 failed attempt", or `None` if there was no other attempt.
+/// Returns text such as "after 1 failed attempt", or `None` if there were no earlier attempts.
 pub(super) fn attempts(benchmark: &BenchmarkSummary) -> Option<String> {
     let earlier = benchmark.earlier_attempts.len() as u64;
     (earlier > 0).then(|| format!("after {}", counted(earlier, "failed attempt")))

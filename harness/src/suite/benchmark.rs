@@ -279,7 +279,7 @@ impl Attempt<'_> {
     /// Returns the properties that two runs must share, limited to those that this run can show.
     fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
         match self.record.in_situ {
-            // The sums do not show which accesses threads made while they waited.
+            // The sums do not show which accesses threads performed while they waited.
             true if scan.has_waits() => {
                 self.record.reproducibility().min(Reproducibility::Launches)
             }

@@ -193,14 +193,14 @@ impl Run {
         text.lines().filter(printed).collect::<Vec<_>>().join("\n")
     }
 
-    /// Fails if the program did not end as the manifest expects.
+    /// Fails if the program did not exit as the manifest expects.
     pub fn check_end(&self, case: &Case<'_>) -> Result<(), Failure> {
         let benchmark = case.benchmark;
         let (kind, what) = match self.files.end {
             End::Exited(code) if code == benchmark.checks.exit_code => return Ok(()),
             End::TimedOut => {
                 let limit = case.time_limit().as_secs_f64();
-                let what = format!("did not end within {limit} s; allow more with --timeout");
+                let what = format!("did not finish within {limit} s; allow more with --timeout");
                 (FailureKind::Timeout, what)
             }
             End::Interrupted => (FailureKind::Interrupted, "was interrupted".to_owned()),

@@ -157,7 +157,7 @@ impl<'a> Attempt<'a> {
 
     /// Compares each process with a process of the counting run that has the same rank and, if possible, equal counts.
     fn counts_of_processes(&self, runs: &Runs, scans: &[CaptureScan]) -> Vec<Check> {
-        let same = self.record.reproducibility();
+        let reproducibility = self.record.reproducibility();
         let mut counted: Vec<&ProcessRun> = runs.counted.processes.iter().collect();
         let traced = runs.traced.processes.iter().zip(scans);
         let checks = traced.map(|(process, scan)| {
@@ -165,12 +165,12 @@ impl<'a> Attempt<'a> {
                 let summaries = [process, counted].map(|it| it.summary.as_ref().ok());
                 let varying = CountVariation::new(Order::of(summaries.into_iter().flatten()));
                 let counts = summaries[1].and_then(|summary| summary.counts.as_deref());
-                varying.counts_equal(scan, counts, same)
+                varying.counts_equal(scan, counts, reproducibility)
             };
             let rank = process.process.rank;
             let mut candidates = (0..counted.len()).filter(|&at| counted[at].process.rank == rank);
             let Some(first) = candidates.next() else {
-                return CountVariation::default().counts_equal(scan, None, same);
+                return CountVariation::default().counts_equal(scan, None, reproducibility);
             };
             let mut all = std::iter::once(first).chain(candidates);
             let at = all.find(|&at| check(counted[at]).ok).unwrap_or(first);

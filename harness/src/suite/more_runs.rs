@@ -155,7 +155,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Traces the program again, compares the sums with that trace, and deletes the trace.
+    /// Traces the program again, compares the sums with the new trace, and deletes the trace.
     pub(super) fn verify_in_situ(
         &self,
         aggregated: &Analysis,

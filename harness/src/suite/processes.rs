@@ -35,7 +35,7 @@ pub struct Collected {
 #[derive(Debug, Clone, Copy)]
 pub struct EarlyEnd {
     pub process: Process,
-    /// Whether all of its launches had ended.
+    /// Whether all of its launches had completed.
     pub is_complete: bool,
 }
 
@@ -156,8 +156,8 @@ fn early_end(found: &ProcessFiles) -> Option<EarlyEnd> {
     })
 }
 
-/// Ends the capture of a process that ended early. Returns whether all launches had ended, or `None` if there were
-/// none.
+/// Ends the capture of a process that ended early. Returns whether all launches had completed, or `None` if there
+/// were none.
 fn end(folder: &Path, summary: &Summary) -> Option<bool> {
     let Ok(capture) = Capture::open(folder) else {
         return Some(false);
@@ -243,11 +243,11 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
         _ => format!("{number} processes (the first is {})", first.process),
     };
     Some(match early.iter().find(|early| !early.is_complete) {
-        None => verify::passed(NAME, format!("{subject} {how}; all launches had ended")),
+        None => verify::passed(NAME, format!("{subject} {how}; all launches had completed")),
         Some(incomplete) => verify::failed(
             NAME,
             format!(
-                "{subject} {how}; a launch of {} had not ended, and its effect is unknown; synchronise before the process ends",
+                "{subject} {how}; a launch of {} had not completed, and its effect is unknown; synchronise before the process exits",
                 incomplete.process
             ),
         ),

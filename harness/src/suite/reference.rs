@@ -59,7 +59,7 @@ impl References {
         })
     }
 
-    /// Compares a program with nvcc's build. If they differ, both run again to find outputs that vary.
+    /// Compares a program with nvcc's build. If they differ, both are run again to find outputs that vary.
     pub fn compare(
         &self,
         case: &Case<'_>,

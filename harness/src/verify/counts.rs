@@ -88,26 +88,26 @@ impl CountVariation {
         self.launches |= !rest.is_empty();
     }
 
-    /// Compares every launch of `scan` with the counting run's `counts`, ignoring the known variation. `same`
-    /// determines what is compared: [`Reproducibility::CountsEachLaunch`] excludes launches that only one run has, and
-    /// [`Reproducibility::Launches`] excludes all counts.
+    /// Compares every launch of `scan` with the counting run's `counts`, ignoring the known variation.
+    /// `reproducibility` determines what is compared: [`Reproducibility::CountsEachLaunch`] excludes launches of only
+    /// one run, and [`Reproducibility::Launches`] excludes all counts.
     pub fn counts_equal(
         &self,
         scan: &CaptureScan,
         counts: Option<&[LaunchCounts]>,
-        same: Reproducibility,
+        reproducibility: Reproducibility,
     ) -> Check {
         // A program without kernels has no counts.
         let Some(counts) = counts.or(scan.launches.is_empty().then_some(&[])) else {
             return failed(NAME, "the counting run wrote no counts");
         };
-        let same = match self.launches {
-            true => same.min(Reproducibility::CountsEachLaunch),
-            false => same,
+        let reproducibility = match self.launches {
+            true => reproducibility.min(Reproducibility::CountsEachLaunch),
+            false => reproducibility,
         };
         let comparison = Comparison {
             scan,
-            same,
+            reproducibility,
             varying: self,
         };
         let (mut order, mut compared) = (Order::Fixed, comparison.in_order(counts));
@@ -132,7 +132,7 @@ impl CountVariation {
                 ),
             );
         }
-        let mut detail = match same {
+        let mut detail = match reproducibility {
             Reproducibility::Digests | Reproducibility::Counts => {
                 format!("{compared} thread accesses in {traced} launches")
             }
@@ -143,7 +143,7 @@ impl CountVariation {
                 "{compared} thread accesses in the launches that both runs have, {traced} traced, {counted} counted"
             ),
         };
-        if scan.has_waits() && same >= Reproducibility::Counts {
+        if scan.has_waits() && reproducibility >= Reproducibility::Counts {
             detail.push_str("; ");
             detail.push_str(WITHOUT_WAITS);
         }
@@ -159,17 +159,17 @@ type Counts = BTreeMap<u32, u64>;
 
 struct Comparison<'a> {
     scan: &'a CaptureScan<'a>,
-    same: Reproducibility,
+    reproducibility: Reproducibility,
     varying: &'a CountVariation,
 }
 
 impl Comparison<'_> {
     fn needs_all_launches(&self) -> bool {
-        self.same >= Reproducibility::Counts
+        self.reproducibility >= Reproducibility::Counts
     }
 
     fn has_counts(&self, kernel: &str) -> bool {
-        self.same != Reproducibility::Launches && !self.varying.kernels.contains(kernel)
+        self.reproducibility != Reproducibility::Launches && !self.varying.kernels.contains(kernel)
     }
 
     fn traced(&self, launch: &LaunchScan<'_>) -> Counts {

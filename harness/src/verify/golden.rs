@@ -26,25 +26,25 @@ const SCHEMA_VERSION: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Golden {
     pub schema_version: u32,
-    /// Another version of LLVM can emit different instructions.
+    /// LLVM version of the build; another version can emit different instructions.
     pub llvm: String,
     /// GPU architecture, such as 90 for sm_90.
     pub gpu_arch: u32,
-    /// Names and hashes. Digests are compared only for equal inputs.
+    /// Names and hashes of the inputs. Digests are compared only for equal inputs.
     pub inputs: Vec<(String, String)>,
-    /// Digests are compared only if all accesses are reproducible.
+    /// Reproducible part of the result. Digests are compared only if all accesses are reproducible.
     pub same: Reproducibility,
-    /// `None` if accesses vary.
+    /// Digest over all launches; `None` if accesses vary.
     pub digest: Option<String>,
     pub launches: u64,
     pub ctas: u64,
-    /// Access counts are 0 if they vary.
+    /// Counts of each kernel; access counts are 0 if they vary.
     pub kernels: Vec<KernelSummary>,
     /// Digest over the first N launches, by N, to find the first launch that differs.
     pub running_digests: BTreeMap<u64, String>,
 }
 
-/// Returns whether the digest over the first `launches` is recorded: all of them up to 32, then 16 per doubling.
+/// Returns whether the digest over the first `launches` launches is recorded: each up to 32, then 16 per doubling.
 fn is_recorded(launches: u64) -> bool {
     launches.is_multiple_of((launches.next_power_of_two() / 32).max(1))
 }
@@ -181,7 +181,7 @@ fn location_of(range: Range<u64>, scan: &CaptureScan) -> String {
     let kernels = launches.iter().map(|launch| &launch.kernel);
     let kernels: BTreeSet<_> = kernels.map(|name| scan.sites.display_name(name)).collect();
     format!(
-        "the first launch that differs is one of {} to {} in the order of the host's calls ({})",
+        "the first launch that differs is one of launches {} to {} in the order of the host's calls ({})",
         range.start,
         range.end.saturating_sub(1),
         kernels.into_iter().collect::<Vec<_>>().join(", ")

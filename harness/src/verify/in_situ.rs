@@ -53,7 +53,7 @@ fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<Str
     let all = sums.loads.bytes + sums.atomics.bytes;
     if classes != all {
         return Some(format!(
-            "{all} bytes loaded, but {classes} bytes when added up by writer"
+            "{all} bytes loaded, but the bytes by writer add up to {classes}"
         ));
     }
     if sums.racing_bytes > sums.several_writers_bytes {
@@ -263,7 +263,7 @@ impl Comparison<'_> {
         launch_name(self.sites, &self.traced_launch(number).launch)
     }
 
-    /// Returns the first difference between transfers of launches, then of CTAs.
+    /// Returns the first difference in the transfers between launches or, if there is none, between CTAs.
     fn exchanged(&self) -> superstep_analysis::Result<Option<String>> {
         let (ours, theirs) = (&self.aggregated.communication, &self.traced.communication);
         // Both sides use the launch numbers of the in-situ run.

@@ -1,4 +1,4 @@
-//! Tests of the checks of in-situ runs: each check must be able to fail.
+//! Tests of the checks for in-situ runs: each check must be able to fail.
 
 use std::path::Path;
 
@@ -321,12 +321,12 @@ fn a_cta_that_was_not_selected_received_nothing() {
     assert!(check(single, "0-1").ok);
     let stray = check(single, "0");
     assert!(!stray.ok && stray.detail.contains("CTA 1 of 2 of kernel write"));
-    // A block has the number of its first CTA, selected or not.
+    // A block is identified by its first CTA, selected or not.
     assert!(check(CtaBlocks::try_from(2).unwrap(), "1").ok);
 }
 
 /// Writes launches of two threads, as a trace or as sums: one writes and reads 32 words, the other 64. `streams`
-/// contains the stream numbers, and `order` the thread of each launch.
+/// contains the stream of each thread, and `order` the thread of each launch.
 fn two_threads(
     folder: &Path,
     streams: [u32; 2],

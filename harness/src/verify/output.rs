@@ -13,7 +13,7 @@ use superstep_build::run::End;
 
 #[derive(Debug, Clone)]
 pub struct RunFiles {
-    /// Name of the run in messages.
+    /// Name of the run for messages.
     pub name: &'static str,
     pub end: End,
     pub stdout: PathBuf,
@@ -84,7 +84,7 @@ impl OutputVariation {
 
     fn excluded(&self) -> Option<String> {
         let lines = match (self.rest, self.lines.len()) {
-            (Some(rest), _) => Some(format!("the lines from {} on", rest + 1)),
+            (Some(rest), _) => Some(format!("all lines from line {} on", rest + 1)),
             (None, 0) => None,
             (None, 1) => Some("one line".to_owned()),
             (None, number) => Some(format!("{number} lines")),

@@ -216,7 +216,7 @@ fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
     strata.into_values().collect()
 }
 
-/// Returns one stratum per launch size: a CTA is selected by a hash of its number and its launch's number of CTAs.
+/// Returns one stratum per launch size: a CTA is selected by a hash of its index and its launch's CTA count.
 fn cta_strata<'a>(
     sums: &BTreeMap<CtaKey<'a>, Sums>,
     scan: &CaptureScan,

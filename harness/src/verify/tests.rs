@@ -327,8 +327,7 @@ fn golden_results_locate_the_difference() {
     let mut coarse = original.clone();
     coarse.running_digests.clear();
     let check = compared(Some(&coarse), &other, &moved);
-    let place =
-        "the first launch that differs is one of 0 to 1 in the order of the host's calls (kernel)";
+    let place = "the first launch that differs is one of launches 0 to 1 in the order of the host's calls (kernel)";
     assert!(
         check.failed() && check.detail.starts_with(place),
         "{check:?}"

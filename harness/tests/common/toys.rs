@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::superstep;
 
-/// Doubles numbers. The first argument selects its behaviour, and the second names a file that counts its runs.
+/// A program that doubles numbers. The first argument selects a mode; the second names a file that counts the runs.
 pub const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cstdlib>

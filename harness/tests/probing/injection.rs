@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::{run, superstep, write_suite};
 use superstep_trace::ProbeResults;
 
-/// A program without loops, so that a flipped bit cannot make it slow. A wrong number can change standard output, the
+/// A program without loops, so that a flipped bit cannot make it slow. A wrong value can change standard output, the
 /// output file, the exit code, or an address.
 const PROGRAM: &str = r#"
 #include <cstdio>

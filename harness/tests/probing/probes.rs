@@ -1,4 +1,4 @@
-//! Probes, from their definition to their tables, on the CPU backend: their counts match the programs' own counts.
+//! Tests probes on the CPU backend, from definitions to tables: the counts match the programs' own counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,7 +72,7 @@ fn the_example_in_the_documentation_works() {
     );
     let tables = folder.path().join("out/probes/widths/twice/twice/tables");
     let totals = fs::read_to_string(tables.join("probe_totals.csv")).unwrap();
-    // Two launches, each with 1000 threads that load and store a 4-byte number.
+    // Two launches, each with 1000 threads that load and store a 4-byte value.
     assert!(totals.contains("twice,2,0,bytes,8000\n"), "{totals}");
     assert!(totals.contains("twice,2,1,bytes,8000\n"), "{totals}");
     assert!(tables.join("probe_values.parquet").is_file());

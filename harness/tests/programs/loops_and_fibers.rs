@@ -36,7 +36,7 @@ impl Generator {
         ['a', 'b', 'c'][self.random.below(3) as usize]
     }
 
-    /// Returns a number that differs from thread to thread.
+    /// Returns an expression whose value differs from thread to thread.
     fn value(&mut self) -> String {
         let (v, k) = (self.variable(), self.random.below(50) + 1);
         match self.random.below(6) {

@@ -14,7 +14,7 @@ fn record(folder: &Path, name: &str) -> Value {
     summary["benchmarks"][0].clone()
 }
 
-/// Programs that have no device code, do not launch it, use CUDA only for memory, or end without running exit handlers.
+/// Programs that have no device code, do not launch it, use CUDA only for memory, or exit without running handlers.
 const PROGRAMS: [(&str, &str); 4] = [
     ("host.cpp", "int main() {}"),
     (

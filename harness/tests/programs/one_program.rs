@@ -177,7 +177,7 @@ fn missing_options_are_suggested() {
     assert_eq!(code, 10, "{err}");
     assert!(err.contains("data/numbers.txt: No such file"), "{err}");
     assert!(err.contains("hint: ") && err.contains("--input"), "{err}");
-    // The program prints the time. Two untraced runs differ in that line, so it is left out.
+    // The program prints the time. Two untraced runs differ in that line, so it is not compared.
     let (code, out, err) = command(&[
         "scale.cu",
         "-DFACTOR=3",
@@ -249,7 +249,7 @@ fn nvcc_declarations_compile_and_keep_their_widths() {
     );
 }
 
-/// Includes only `stdio.h`, which does not declare `new`. Each thread makes 4 stores and does not load the values back.
+/// Includes only `stdio.h`, which does not declare `new`. Each thread performs 4 stores and does not load the values.
 const DEVICE_HEAP: &str = r#"
 #include <stdio.h>
 struct Point { int x, y; __device__ Point(int a) : x(a), y(2 * a) {} };
@@ -322,7 +322,7 @@ fn a_launched_kernel_that_needs_clusters_is_named() {
     assert!(err.contains(reason), "{err}");
 }
 
-/// NVTX 3 consists only of headers; without a profiler, its calls do nothing.
+/// NVTX 3 is header-only; without a profiler, its calls do nothing.
 const NVTX: &str = r#"
 #include <cstdio>
 #include <nvtx3/nvToolsExt.h>
@@ -429,7 +429,7 @@ fn math_functions_are_overloaded_without_a_header() {
     assert_eq!(code, 0, "{out}\n{err}");
 }
 
-/// Compiles only with the flags of its test, and loads bytes that were never written.
+/// Compiles only with the flags that its test passes, and loads bytes that were never written.
 const UNSET: &str = r#"
 #include <cuda_runtime.h>
 #if __cplusplus < 202002L

@@ -9,9 +9,9 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// Before using CUDA, forks the number of processes given by its first argument; each adds up numbers, and the parent
-/// launches nothing. With `late` as the second argument, it uses CUDA before forking. If it has a rank, the rank
-/// determines its number of launches. With `ODD`, one process launches one more kernel when it is traced.
+/// Before using CUDA, forks the number of processes given by its first argument; each child launches kernels, and
+/// the parent does not. With `late` as the second argument, the program uses CUDA before forking. If it has
+/// a rank, the rank determines its number of launches. With `ODD` set, rank 1 launches one more kernel when traced.
 const FORKS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -231,7 +231,7 @@ fn ranks_from_a_launcher_are_joined_in_order() {
         is_named && message.contains("3 launches traced, 2 counted"),
         "{message}"
     );
-    // A probe keeps the results of one process.
+    // A probe can record the kernels of only one process.
     let mut probe = superstep(folder.path());
     probe.args([
         "probe",

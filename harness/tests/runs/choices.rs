@@ -64,7 +64,7 @@ fn a_run_warns_about_unwritten_memory_and_draws_chosen_ctas() {
         let table: Value = serde_json::from_str(&text).unwrap();
         table["rows"].as_array().unwrap().clone()
     };
-    // Each CTA reads the four words that the CTA with the same number filled.
+    // Each CTA reads the four words that the CTA with the same index filled.
     let part = || -> Vec<_> {
         let rows = table("density")
             .into_iter()

@@ -158,8 +158,8 @@ fn assert_communication(tables: &Path) {
     };
 
     // hs2d, 64 × 64 cells, 6 × 6 CTAs, two launches. CTA b stores columns 12b to 12b + 11 and loads two more on each
-    // side, likewise in y; the last CTA stores 4. A row has 10 ordered pairs of neighbours with 2 common columns each.
-    // So there are 10 · 10 corners of 2 · 2 words, 2 · 10 · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4
+    // side, and likewise in y; the last CTA stores 4. A row has 10 ordered pairs of neighbours with 2 common columns
+    // each. So there are 10 · 10 corners of 2 · 2 words, 2 · 10 · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4
     // words: 11840 bytes.
     assert_eq!(sizes("hs2d"), ["16 100", "32 20", "96 100"]);
     // 4 CTAs have 3 neighbours, 16 have 5 and 16 have 8.
@@ -192,7 +192,7 @@ fn assert_communication(tables: &Path) {
     assert_eq!(halves, ["2 x 1344", "2 y 1344", "2 linear 1344"]);
 
     // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities, 64 · 3 words, from the CTA with the
-    // same number; V receives the same amount from each of the two CTAs. V reads its own velocities.
+    // same index; V receives the same amount from each of the two CTAs. V reads its own velocities.
     assert_eq!(sizes("nbody"), ["768 8"]);
     assert_eq!(degrees("nbody"), ["out 1 4", "out 2 2", "in 1 4", "in 2 2"]);
     assert_eq!(stored("nbody"), ["0 0 1536", "1 1536 1536", "2 3072 1536"]);
@@ -269,7 +269,7 @@ fn communication_within_launches_is_measured() {
             [0, 2, 3, 5].map(|column| row[column].to_owned())
         })
         .collect();
-    // The number of polls of the flag varies.
+    // The number of times that the flag is polled varies.
     rows.retain(|[_, _, array, _]| array != "flag");
     rows.sort();
     let row = |kernel: &str, line: &str, array: &str, bytes: &str| {
@@ -354,7 +354,7 @@ fn out_of_bounds_accesses_are_reported() {
     let (code, _, err) =
         run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 10, "{err}");
-    // Every CTA makes the access; which worker makes it first is unspecified.
+    // Every CTA performs the access; which worker performs it first is unspecified.
     let expected = [
         "kernel twice, CTA (",
         ",0,0), thread (0,0,0): out-of-bounds access",
@@ -387,11 +387,11 @@ int main() {
 fn a_killed_program_leaves_a_capture_that_is_marked_incomplete() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", ENDLESS);
-    // The time limit ends the untraced run. The test then starts the traced program itself and kills it.
+    // The time limit stops the untraced run. The test then starts the traced program itself and kills it.
     let args = ["run", "suite/toy.cu", "--backend", "cpu", "--timeout", "1"];
     let (code, _, err) = run(superstep_alone(folder.path()).args(args));
     assert_eq!(code, 10, "{err}");
-    assert!(err.contains("did not end within 1 s"), "{err}");
+    assert!(err.contains("did not finish within 1 s"), "{err}");
     let (code, out, err) = run(superstep_alone(folder.path())
         .args(args)
         .args(["--message-format", "json"]));

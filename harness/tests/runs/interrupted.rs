@@ -97,7 +97,7 @@ fn a_killed_and_resumed_run_has_the_results_of_an_uninterrupted_one() {
 
 /// Tests commands that read all of a large capture.
 #[test]
-fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
+fn commands_on_a_large_capture_exit_within_two_seconds_of_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("capture");
     synthetic::write(&capture, 8, 1 << 22, |_| Pattern::Regular).unwrap();

@@ -10,8 +10,8 @@ use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};
 use superstep_trace::Capture;
 
-/// Uses all kinds of memory, every way for the host to write it, and all access widths; every byte has one writer per
-/// launch.
+/// Program that uses all kinds of memory, every way for the host to write it, and all access widths; every byte has
+/// one writer per launch.
 const WITHOUT_RACES: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -94,7 +94,7 @@ int main() {
 }
 "#;
 
-/// Threads and CTAs write the same bytes, so only bounds on the communication are known.
+/// Program whose threads and CTAs write the same bytes, so that only bounds on the communication are known.
 const WITH_RACES: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>
@@ -121,7 +121,7 @@ int main() {
 }
 "#;
 
-/// Launches N pairs of kernels, where N is its argument, and prints a line after each pair.
+/// Program that launches N pairs of kernels, where N is its argument, and prints a line after each pair.
 const ENDLESS: &str = r#"
 #include <cstdio>
 #include <cstdlib>

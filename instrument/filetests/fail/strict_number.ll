@@ -1,4 +1,4 @@
-; An address converted from a number.
+; An address converted from an integer.
 ; options: --strict
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
@@ -7,4 +7,4 @@ define ptx_kernel void @k(i64 %n) {
   store double 0.0, ptr %p
   ret void
 }
-; expect: error: unknown location: the address of this store in k comes from an address converted from a number, whose space is not known; leave out --strict to test it when the program runs
+; expect: error: unknown location: the address of this store in k comes from an address converted from an integer, whose space is not known; leave out --strict to test it when the program runs

@@ -1,4 +1,4 @@
-; An address converted from a number is tested.
+; An address converted from an integer is tested.
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(i64 %n) {

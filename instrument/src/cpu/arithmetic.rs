@@ -39,7 +39,7 @@ fn clamp_shift(shift: Instruction) {
     }
 }
 
-/// Whether a shift amount is known to be less than `width`, because it is a constant or masked with a constant.
+/// Returns whether a shift amount is known to be less than `width`: a constant, or masked with a constant.
 fn stays_below(amount: Value, width: u64) -> bool {
     let constant = |value: Value| value.constant_integer().is_some_and(|n| n < width);
     match amount.opcode() {
@@ -48,8 +48,8 @@ fn stays_below(amount: Value, width: u64) -> bool {
     }
 }
 
-/// Makes division by zero return all ones, and division of the smallest number by -1 return that number with remainder
-/// 0.
+/// Makes division by zero return all ones, and division of the smallest integer by -1 return that integer with
+/// remainder 0.
 fn guard_division(division: Instruction) {
     let (ty, divisor) = (division.ty(), division.operand(1));
     let bits = ty.scalar_bits();

@@ -53,7 +53,7 @@ fn leads_to(from: Block, to: Block) -> bool {
     reach(from.successors(), |b| b.successors()).contains(&to)
 }
 
-/// Whether the result of a call decides whether the enclosing loop ends.
+/// Returns whether the result of a call decides when the enclosing loop ends.
 fn decides(call: Call) -> bool {
     let block = call.parent_block();
     let returns = |to: &Block| *to == block || leads_to(*to, block);

@@ -37,7 +37,7 @@ pub fn lower(module: &Module) -> Result<()> {
     Ok(())
 }
 
-/// Whether code or another variable uses a value, directly or through constants.
+/// Returns whether code or another variable uses a value, directly or through constants.
 fn is_used(value: Value) -> bool {
     let mut users = value.users().into_iter();
     users.any(|user| !user.is_compound_constant() || is_used(user))

@@ -14,7 +14,7 @@ const MAX_PLACES: usize = 62;
 /// Function `u64 *(u64 head, u32 words)`, which reserves an entry and returns the address of its payloads.
 pub const RESERVE: &str = "__superstep_probe_reserve";
 
-/// Whether a place can be part of a run. An access cannot: its guard and width may be known only at run time.
+/// Returns whether a place can be part of a run. An access cannot: its guard and width may be known only at run time.
 pub fn can_be_in_run(spec: &ProbeSpec, place: &Place) -> bool {
     spec.points[place.site.point as usize].once_per == OncePer::Warp
         && !matches!(place.subject, Subject::Access(_))
@@ -44,7 +44,7 @@ fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
     }
 }
 
-/// Whether other lanes may run, or the same thread may log, during an instruction.
+/// Returns whether other lanes may run, or the same thread may log, during an instruction.
 fn may_yield(instruction: Instruction) -> bool {
     let Some(call) = instruction.as_call() else {
         return false;

@@ -127,7 +127,7 @@ impl<'m> Builder<'m> {
         built(self.at().build_cast(cast, value.basic(), to.basic(), "")).value()
     }
 
-    /// Converts a pointer or number to a pointer in the generic address space.
+    /// Converts a pointer or an integer to a pointer in the generic address space.
     pub fn to_generic(&self, pointer: Value<'m>) -> Value<'m> {
         let cast = match pointer.ty().is_pointer_type() {
             true => Opcode::AddrSpaceCast,
@@ -169,7 +169,7 @@ impl<'m> Builder<'m> {
         built(at.build_binop(operation, left, right, "")).value()
     }
 
-    /// Builds a sum that overflows neither as a signed nor as an unsigned number.
+    /// Builds a sum that overflows neither as a signed nor as an unsigned integer.
     pub fn sum_without_overflow(&self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         let sum = self.binary(Opcode::Add, left, right);
         // The sum may have been folded to one of its operands, which may not have the flags.

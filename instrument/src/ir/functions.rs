@@ -150,7 +150,7 @@ extension! {
             ext::in_context(&self.get_type()).into_function_type()
         }
 
-        /// Whether LLVM itself defines the function.
+        /// Returns whether LLVM itself defines the function.
         fn is_intrinsic(self) -> bool {
             self.get_intrinsic_id() != 0
         }
@@ -190,7 +190,7 @@ extension! {
                 .filter(move |call| call.get_called_fn_value() == Some(self))
         }
 
-        /// Whether the function has uses other than direct calls.
+        /// Returns whether the function has uses other than direct calls.
         fn is_address_taken(self) -> bool {
             let mut callers = self.callers();
             callers.any(|call| call.arguments().contains(&self.value()))
@@ -243,13 +243,13 @@ extension! {
             self.parameter_attribute(index, "byval").is_some()
         }
 
-        /// Whether the function promises not to write through parameter `index`.
+        /// Returns whether the function promises not to write through parameter `index`.
         fn is_read_only(self, index: u32) -> bool {
             let mut promises = ["readonly", "readnone"].into_iter();
             promises.any(|name| self.parameter_attribute(index, name).is_some())
         }
 
-        /// Whether single-precision denormals are treated as zeros.
+        /// Returns whether single-precision denormals are treated as zeros.
         fn flushes_denormals(self) -> bool {
             let modes = self.text_attribute("denormal-fp-math-f32");
             modes.is_some_and(|modes| modes.starts_with("preserve-sign"))

@@ -30,15 +30,15 @@ impl Location {
         first.or(locations.last()).cloned().unwrap_or_default()
     }
 
-    /// Whether an instruction comes from one of Clang's replacements for CUDA headers.
+    /// Returns whether an instruction comes from one of Clang's replacements for CUDA headers.
     pub fn is_in_clang_header(instruction: Instruction) -> bool {
         let locations = ext::source_locations(instruction);
         let name = locations.first().map_or("", |it| it.file_name());
         name.starts_with("__clang_cuda_")
     }
 
-    /// Whether the position is in a compiler or CUDA header. Such a position (inside `atomicAdd`, for example) is
-    /// useless to users; the position of the call is not.
+    /// Returns whether the position is in a compiler or CUDA header. Such a position (inside `atomicAdd`, for example)
+    /// is useless to users; the position of the call is not.
     fn is_in_system_header(&self) -> bool {
         let name = self.file_name();
         name.starts_with("__clang_")

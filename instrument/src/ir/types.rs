@@ -107,7 +107,7 @@ extension! {
             self.scalar().into_int_type().get_bit_width()
         }
 
-        /// Returns the size in bits of a number, a pointer, or a vector of them.
+        /// Returns the size in bits of a number, a pointer, or a vector of either.
         fn bits(self) -> u32 {
             match self {
                 Type::PointerType(_) => 64,
@@ -134,7 +134,7 @@ extension! {
             self.into_int_type().const_int(value, false).into()
         }
 
-        /// Returns the constant `value` of this integer type, or a vector of it.
+        /// Returns the constant `value` of this integer type, or a vector filled with it.
         fn splat(self, value: u64) -> Value<'static> {
             match self {
                 Type::VectorType(vector) => {

@@ -44,7 +44,7 @@ impl Module {
     pub fn annotations(&self) -> Vec<Annotation<'_>> {
         let list = self.variable(ANNOTATIONS).and_then(|v| v.initial_value());
         let rows = list.map(|list| list.operands()).unwrap_or_default();
-        // Each row contains the annotated value, the text, the file, the line and the numbers.
+        // Each row contains the annotated value, the text, the file, the line and the arguments.
         let annotations = rows.into_iter().filter_map(|row| {
             let mut value = row.operand(0);
             if value.opcode() == Some(Opcode::AddrSpaceCast) {

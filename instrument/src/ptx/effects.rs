@@ -27,7 +27,7 @@ impl Effect {
 fn effect(instruction: &Instruction) -> Effect {
     let first = instruction.modifiers.first().map(String::as_str);
     let opcode = instruction.opcode.as_str();
-    // `vadd2` and `vadd4` are `vadd` on multiple numbers.
+    // `vadd2` and `vadd4` are `vadd` on packed integers.
     let base = match opcode.strip_prefix('v') {
         Some(_) => opcode.trim_end_matches(['2', '4']),
         None => opcode,

@@ -110,7 +110,7 @@ struct Access {
     op: Op,
     bytes: Number,
     place: Place,
-    /// Matrix, and the number of elements between the starts of its lines.
+    /// Matrix, and the distance in elements between the starts of its lines.
     lines: Option<(Tile, Option<Number>)>,
 }
 

@@ -13,8 +13,8 @@ pub use effects::Effect;
 pub use parser::{Guard, Instruction, Operand, Register, Statement, Template};
 pub use types::{Class, Kind};
 
-/// Whether an instruction waits for other threads or depends on them. Includes acquire and relaxed loads, which are
-/// usually part of a loop that waits.
+/// Returns whether an instruction waits for other threads or depends on them. Includes acquire and relaxed loads, which
+/// are usually part of a loop that waits.
 pub fn waits(instruction: &Instruction) -> bool {
     match instruction.opcode.as_str() {
         "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
@@ -29,7 +29,7 @@ pub fn is_strong(instruction: &Instruction) -> bool {
     instruction.has_any(&["volatile", "relaxed", "acquire", "release", "mmio", "cv"])
 }
 
-/// Whether a template only computes, loads and stores, independently of the thread that runs it and of other threads.
+/// Returns whether a template only computes, loads and stores, and depends neither on its thread nor on other threads.
 pub fn only_computes(template: &str) -> bool {
     let depends_on_thread = |operand: &Operand| matches!(operand, Operand::Special(_));
     let computes = |instruction: &Instruction| {
@@ -44,7 +44,7 @@ pub fn only_computes(template: &str) -> bool {
     Template::parse(template).is_ok_and(|template| template.instructions().all(computes))
 }
 
-/// Whether a template's first result is a generic address in shared memory.
+/// Returns whether a template's first result is a generic address in shared memory.
 pub fn returns_shared_address(template: &str) -> bool {
     let is_conversion = |instruction: &Instruction| {
         instruction.opcode == "cvta"

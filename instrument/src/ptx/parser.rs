@@ -60,7 +60,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// Whether the instruction has a modifier; `shared::cta` counts as `shared`.
+    /// Returns whether the instruction has a modifier; `shared::cta` counts as `shared`.
     pub fn has(&self, word: &str) -> bool {
         let mut modifiers = self.modifiers.iter();
         modifiers.any(|m| m == word || m.split_once("::").is_some_and(|(space, _)| space == word))
@@ -214,7 +214,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Whether a statement ends here. The last statement needs no semicolon.
+    /// Returns whether a statement ends here. The last statement needs no semicolon.
     fn at_end(&self) -> bool {
         let next = self.tokens.get(self.at);
         matches!(next, None | Some(Token::Mark(';' | '}')))

@@ -95,7 +95,7 @@ fn statements(text: &str) -> Vec<Statement> {
     found
 }
 
-/// Whether a template has an instruction with effects, judging only by its words.
+/// Returns whether a template contains an instruction with effects, judging only by its words.
 fn acts(template: &str) -> bool {
     let words = template.split(|c: char| !(c.is_ascii_alphanumeric() || "._:$%".contains(c)));
     words.into_iter().any(|word| {

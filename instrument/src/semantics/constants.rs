@@ -24,7 +24,7 @@ pub fn place(module: &mut Module) {
     }
 }
 
-/// Moves the initial values of stack variables from global to constant memory, if they fit. nvcc stores each number to
+/// Moves the initial values of stack variables from global to constant memory, if they fit. nvcc stores each value to
 /// the stack, whereas Clang copies all of them from a constant.
 pub fn place_initial_values(module: &mut Module) {
     let bytes = |variable: Variable| module.allocated_size_bytes(variable.value_type());

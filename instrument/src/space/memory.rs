@@ -54,7 +54,7 @@ impl Memory {
     }
 }
 
-/// Whether a kernel only reads its by-value structures. It might write to them, since they are copies.
+/// Returns whether a kernel only reads its by-value structures. It might write to them, since they are copies.
 fn leaves_parameters_unchanged(kernel: Function) -> bool {
     (0..)
         .zip(kernel.parameters())
@@ -62,8 +62,8 @@ fn leaves_parameters_unchanged(kernel: Function) -> bool {
         .all(|(_, parameter)| only_read(parameter, &|_| false))
 }
 
-/// Whether a function writes nothing through `pointer` or a pointer derived from it, not counting calls for which
-/// `is_harmless` is true.
+/// Returns whether a function writes nothing through `pointer` or a pointer derived from it, not counting calls for
+/// which `is_harmless` is true.
 pub fn only_read(pointer: Value, is_harmless: &dyn Fn(Call) -> bool) -> bool {
     let mut only_read = true;
     reach([pointer], |value| {

@@ -117,7 +117,7 @@ impl<'m> Analysis<'m> {
                 InsertValue => "a struct built here",
                 ExtractElement => "an element of a vector",
                 InsertElement | ShuffleVector => "a vector built here",
-                IntToPtr => "an address converted from a number",
+                IntToPtr => "an address converted from an integer",
                 Load => match self.fact(value.operand(0)) {
                     Fact::Is(Space::Parameter) => "a pointer inside a by-value parameter",
                     Fact::Is(Space::Constant) => "a pointer in constant memory",

@@ -4,8 +4,8 @@ use super::transfer::Facts;
 use super::{Analysis, Fact, Space};
 use crate::ir::{Instruction, Module, Opcode::*, Value, ValueKind, traits::*};
 
-/// Whether every pointer that the module writes to memory points to global memory (or is null), so that a pointer
-/// *read* from memory does too: the host, the only other writer, has no other pointers.
+/// Returns whether every pointer that the module writes to memory points to global memory (or is null), so that a
+/// pointer *read* from memory does too: the host, the only other writer, has no other pointers.
 pub(super) fn only_global_pointers_reach_memory<'m>(
     module: &'m Module,
     analysis: &Analysis<'m>,
@@ -16,15 +16,15 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
             || (0..value.ty().pointers()).all(|part| allowed.contains(&analysis.part(value, part)))
     };
     let stores_only_allowed = |instruction: Instruction<'m>| {
-        let is_fine = match instruction.get_opcode() {
+        let operand_is_allowed = match instruction.get_opcode() {
             Store => is_allowed(instruction.operand(0)),
             AtomicRMW => is_allowed(instruction.operand(1)),
             AtomicCmpXchg => is_allowed(instruction.operand(2)),
-            // The address may be stored as a number, which is not tracked here.
+            // The address may be stored as an integer, which is not tracked here.
             PtrToInt | PtrToAddr => is_allowed(instruction.operand(0)),
             _ => true,
         };
-        is_fine && !instruction.operands().into_iter().any(hides_address)
+        operand_is_allowed && !instruction.operands().into_iter().any(hides_address)
     };
     let variables = module.variables().into_iter();
     variables
@@ -34,7 +34,7 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
         && module.instructions().all(stores_only_allowed)
 }
 
-/// Whether a constant contains the address of a shared or constant variable as a number.
+/// Returns whether a constant contains the address of a shared or constant variable as an integer.
 fn hides_address(value: Value) -> bool {
     let number =
         value.is_compound_constant() && matches!(value.opcode(), Some(PtrToInt | PtrToAddr));
@@ -42,7 +42,7 @@ fn hides_address(value: Value) -> bool {
         || value.constant_parts().into_iter().any(hides_address)
 }
 
-/// Whether an initial value contains no address of a shared or constant variable.
+/// Returns whether an initial value contains no address of a shared or constant variable.
 pub(super) fn has_only_global_addresses(value: Value) -> bool {
     if value.kind() == ValueKind::LLVMGlobalVariableValueKind {
         return matches!(value.ty().address_space(), 0 | 1);

@@ -36,7 +36,7 @@ pub(super) trait Facts<'m> {
     fn part(&self, value: Value<'m>, part: u32) -> Fact {
         let ty = value.ty();
         if ty.pointers() == 0 {
-            return Fact::Mixed; // an address that is passed to inline PTX as a number
+            return Fact::Mixed; // an address that is passed to inline PTX as an integer
         }
         let is_array = ty.is_array_type();
         if !is_array
@@ -150,7 +150,7 @@ fn constant(value: Value, part: u32) -> Fact {
     }
 }
 
-/// Whether a number is a shared-memory address from inline PTX (`cvta.shared`, which cooperative groups use).
+/// Returns whether an integer is a shared-memory address from inline PTX (`cvta.shared`, used by cooperative groups).
 fn is_shared_address(number: Value) -> bool {
     let call = number.as_call();
     call.and_then(|call| call.callee().inline_assembly())

@@ -112,7 +112,7 @@ impl<'a> Body<'a> {
         lines + &format!("{TRACED}  call void asm sideeffect \"\", \"~{{memory}}\"()\n")
     }
 
-    /// Whether all accesses in the program must be provable.
+    /// Returns whether all accesses in the program must be provable.
     pub fn plain(&self) -> bool {
         matches!(self.objects.mode, Mode::Plain | Mode::Smuggling)
     }
@@ -126,7 +126,7 @@ impl<'a> Body<'a> {
         pick(&list, choice).clone()
     }
 
-    /// Returns a number.
+    /// Returns an integer in scope.
     pub fn number(&self, choice: u16) -> String {
         pick(&self.scope.numbers, choice)
     }

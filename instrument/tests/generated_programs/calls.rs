@@ -13,7 +13,7 @@ struct Arguments {
 }
 
 impl Body<'_> {
-    /// Whether another call may be written; limits the number of calls that a program executes.
+    /// Returns whether another call may be written; limits the number of calls that a program executes.
     fn may_call(&mut self) -> bool {
         let allowed = self.calls_left > 0 && (self.kernel || self.loops == 0);
         self.calls_left -= u32::from(allowed);

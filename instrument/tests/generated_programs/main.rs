@@ -1,6 +1,6 @@
 //! Uses generated programs to test that each access to global memory, and no other access, is traced exactly once.
 //!
-//! Device modules with pointers to all spaces, mixed through phis, selects, casts, numbers, structures, memory, calls
+//! Device modules with pointers to all spaces, mixed through phis, selects, casts, integers, structures, memory, calls
 //! and recursion, run on the CPU in two forms. In one, the program calls an oracle before each access; the other is
 //! instrumented. A driver, which owns all global memory, decides which of the oracle's accesses are global. Both forms
 //! must yield the same sequence of (operation, address, width) and the same final memory. In addition, LLVM verifies

@@ -1,10 +1,10 @@
-//! Statements that move pointers: arithmetic, casts, numbers, memory, structures and vectors.
+//! Statements that pass pointers through arithmetic, casts, integers, memory, structures and vectors.
 
 use super::body::{Body, pointer_type};
 use super::scope::{Layout, Life, Pointer, Slots, Space, pick};
 use superstep_trace::Op;
 
-/// Type of a structure with two pointers and a number.
+/// Type of a structure with two pointers and an integer.
 pub const PAIR: &str = "{ ptr, i64, ptr }";
 
 impl Body<'_> {
@@ -29,7 +29,7 @@ impl Body<'_> {
         });
     }
 
-    /// Casts a pointer to the space that it points into.
+    /// Casts a pointer to the address space that it points into.
     pub fn typed(&mut self, choices: [u16; 4]) {
         let list: Vec<Pointer> = self.scope.pointers.clone();
         let known: Vec<&Pointer> = list
@@ -50,7 +50,7 @@ impl Body<'_> {
         });
     }
 
-    /// Converts a pointer to a number and back.
+    /// Converts a pointer to an integer and back.
     pub fn through_number(&mut self, choices: [u16; 4]) {
         let pointer = pick(&self.scope.pointers, choices[0]);
         if !self.objects.may_hide(pointer.space) {
@@ -152,7 +152,7 @@ impl Body<'_> {
         self.line(&format!("store ptr {}, ptr {address}", pointer.text));
     }
 
-    /// Writes a store of a pointer as a number.
+    /// Writes a store of a pointer as an integer.
     pub fn store_pointer_as_number(&mut self, choices: [u16; 4]) {
         let Some(slots) = self.slots_where(choices[0], |s| s.writable) else {
             return;
@@ -166,7 +166,7 @@ impl Body<'_> {
         self.line(&format!("store i64 {number}, ptr {address}"));
     }
 
-    /// Reads or writes a whole structure with two pointers and a number.
+    /// Reads or writes a whole structure with two pointers and an integer.
     pub fn aggregate(&mut self, choices: [u16; 4]) {
         if choices[3].is_multiple_of(2) {
             let Some(pair) = self.slots_where(choices[0], |s| s.layout == Layout::Pair) else {

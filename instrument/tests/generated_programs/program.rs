@@ -41,7 +41,7 @@ impl Objects {
         self.functions - 1 - usize::from(choice) % self.functions.div_ceil(2)
     }
 
-    /// Whether a pointer may be written to memory or converted to a number.
+    /// Returns whether a pointer may be written to memory or converted to an integer.
     pub fn may_hide(&self, space: Option<Space>) -> bool {
         self.mode == Mode::Free || space == Some(Space::Global)
     }
@@ -140,7 +140,7 @@ impl Objects {
         scope
     }
 
-    /// Whether the table in constant memory points only to writable memory.
+    /// Returns whether the table in constant memory points only to writable memory.
     fn constant_table_is_writable(&self) -> bool {
         self.mode != Mode::Free || self.memory[7].is_multiple_of(2)
     }

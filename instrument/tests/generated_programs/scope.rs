@@ -30,7 +30,7 @@ impl Space {
 pub enum Mode {
     /// No restrictions.
     Free,
-    /// Memory contains only pointers to global memory, and only pointers to global memory are converted to numbers.
+    /// Memory contains only pointers to global memory, and only pointers to global memory are converted to integers.
     Pure,
     /// Like `Pure`; in addition, phis and selects join only pointers to the same space, and nothing else hides a
     /// pointer's origin, so that everything can be proven.

@@ -7,7 +7,7 @@ use superstep_trace::Op;
 
 impl Body<'_> {
     /// Stores the address of shared, local or constant memory in a table that otherwise contains global pointers, then
-    /// reads the address back and dereferences it. The choice selects how it is stored.
+    /// reads the address back and dereferences it. `choice` selects how the address is stored.
     pub fn smuggle(&mut self, choice: u16) {
         self.stack_data([choice; 4]);
         let local = self.scope.pointers.last().map(|p| p.text.clone());

@@ -25,7 +25,7 @@ fn run(command: &mut Command) -> Result<Output, String> {
         return Ok(output);
     }
     Err(format!(
-        "{command:?} ended with {}: {}",
+        "{command:?} failed with {}: {}",
         output.status,
         String::from_utf8_lossy(&output.stderr)
     ))
@@ -118,7 +118,7 @@ pub struct Instrumentation<'a> {
     pub backend: &'a str,
     /// `none` or `trace`.
     pub probe: &'a str,
-    /// Number of the module.
+    /// Index of the module.
     pub module: usize,
     /// `late` or `early`.
     pub position: &'a str,

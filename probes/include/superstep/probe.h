@@ -19,9 +19,9 @@ struct Context {
   u64 unit_stride;
   u64 units;
   u64 tables;        // address; `replicas` copies of all tables
-  u64 table_words;   // words of one copy
+  u64 table_words;   // words in one copy
   u64 parameters;    // address
-  u64 launch;        // number of the launch in its stream
+  u64 launch;        // index of the launch in its stream
   u32 first_slot;    // slot of word 0
   u32 replicas;
 };
@@ -140,9 +140,9 @@ template <Combine C> __device__ inline void change(u64 *word, u64 value) {
   else atomicOr(word, value);
 }
 
-// Each lane writes its own value: lanes that diverge before they end write fields of different places at the same time,
-// so a sum over lanes could go to the wrong place. Counts per warp come from one lane anyway. This function is not
-// inlined, since a kernel may have hundreds of fields.
+// Each lane writes its own value: lanes that diverge before they exit write fields of different places at the same
+// time, so a sum over lanes could go to the wrong place. Counts per warp come from one lane anyway. This function is
+// not inlined, since a kernel may have hundreds of fields.
 template <Combine C> __device__ __attribute__((noinline)) void keep_shared(u64 address, u64 value) {
   u64 *word = in_global_memory<u64>(address);
   if (value != 0 && is_news<C>(word, value)) change<C>(word, value);

@@ -12,7 +12,7 @@ extern "C" {
 // A launch and the probe's results for it. All pointers are valid only during the call that receives them. Mirrored by
 // runtime/core/src/probe/api.rs.
 typedef struct superstep_launch {
-  unsigned stream, launch;             // stream number, and launch number in that stream
+  unsigned stream, launch;             // stream number, and index of the launch in that stream
   const char *kernel;                  // mangled name
   unsigned grid[3], block[3];          // CTAs, and threads per CTA
   unsigned long long elapsed_ns;       // kernel time, with the probe
@@ -28,7 +28,7 @@ typedef struct superstep_launch {
 // Called by the launching thread before the launch; may change the probe's parameters. Returns 0 to launch without the
 // probe.
 typedef int (*superstep_before)(const superstep_launch *launch, unsigned long long *parameters, void *user);
-// Called by the launching thread when a launch with the probe has ended; may launch kernels and call CUDA functions.
+// Called by the launching thread when a launch with the probe has completed; may launch kernels and call CUDA.
 typedef void (*superstep_after)(const superstep_launch *launch, void *user);
 
 // Returns 1 in a program that was built with a probe, else 0.

@@ -48,7 +48,7 @@ fn c1(six: &Six<'_>) -> (bool, String) {
 fn c2(six: &Six<'_>) -> (bool, String) {
     let ratio = |p: &Program<'_>| p.loaded_bytes as f64 / p.stored_bytes.max(1) as f64;
     let ratios = per_program(six, |p| format!("{:.1}", ratio(p)));
-    let numbers = format!("bytes loaded over bytes stored: {ratios}; required: at least 10 each");
+    let numbers = format!("bytes loaded per byte stored: {ratios}; required: at least 10 each");
     (six.iter().all(|p| ratio(p) >= 10.0), numbers)
 }
 
@@ -206,7 +206,7 @@ fn c9(six: &Six<'_>) -> (bool, String) {
     let transfers: u64 = sizes.map(|row| row.transfers).sum();
     let shares = per_program(six, |p| percent(single_partner(&p.metrics)));
     let numbers = format!(
-        "entries with one partner: {shares}; required: below 5 % in hs2d, hs3d and hist, most in nbody; hist: {transfers} transfers between {sources} and {receivers} CTAs"
+        "entries with one partner: {shares}; required: below 5 % in hs2d, hs3d and hist, highest in nbody; hist: {transfers} transfers between {sources} and {receivers} CTAs"
     );
     (order && transfers == sources * receivers, numbers)
 }
@@ -228,7 +228,7 @@ fn c10(six: &Six<'_>) -> (bool, String) {
     let z = if no_z { "nowhere" } else { "somewhere" };
     let [x, y, x_published, y_published] = [x, y, x_published, y_published].map(percent);
     let numbers = format!(
-        "z in use: {z}; hs3d: y cut {y}, x cut {x} (as published: {y_published} and {x_published}), required: y clearly more than x; x cut: {shares}; required: path below 5 %, bfs, hist and nbody above 30 %"
+        "z in use: {z}; hs3d: y cut {y}, x cut {x} (as published: {y_published} and {x_published}), required: y clearly larger than x; x cut: {shares}; required: path below 5 %, bfs, hist and nbody above 30 %"
     );
     (holds, numbers)
 }
@@ -277,19 +277,19 @@ fn c12(six: &Six<'_>) -> (bool, String) {
     let all_to_all = all_pairs(hist) && all_pairs(nbody);
     let counts = || path.iter().map(|row| row.count);
     let (low, high) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
-    let (same, other): (Vec<&DensityRow>, Vec<&DensityRow>) =
+    let (equal, other): (Vec<&DensityRow>, Vec<&DensityRow>) =
         bfs.iter().partition(|row| row.source == row.receiver);
-    let (same, other) = (mean_count(&same), mean_count(&other));
+    let (equal, other) = (mean_count(&equal), mean_count(&other));
     let few = |receivers| (1..=8).contains(&receivers);
     let holds = few(max_hs2d)
         && few(max_hs3d)
         && all_to_all
         && max_path <= 3
         && high >= 2 * low
-        && same >= 10.0 * other;
+        && equal >= 10.0 * other;
     let pairs = if all_to_all { "yes" } else { "no" };
     let numbers = format!(
-        "maximum number of receivers per CTA among the first 200 CTAs: hs2d {max_hs2d}, hs3d {max_hs3d}, path {max_path}; all pairs communicate in hist and nbody: {pairs}; reads per pair: path {low} to {high}, bfs {same:.1} if the CTA numbers are equal and {other:.1} otherwise"
+        "maximum number of receivers per CTA among the first 200 CTAs: hs2d {max_hs2d}, hs3d {max_hs3d}, path {max_path}; all pairs communicate in hist and nbody: {pairs}; reads per pair: path {low} to {high}, bfs {equal:.1} if the CTA numbers are equal and {other:.1} otherwise"
     );
     (holds, numbers)
 }
@@ -331,7 +331,7 @@ fn c13(six: &Six<'_>) -> (bool, String) {
     let [hs2d, hs3d, nbody, path, bfs] = [hs2d, hs3d, nbody, path, bfs]
         .map(|[stores, loads]| format!("{} and {}", range(&stores), range(&loads)));
     let numbers = format!(
-        "stored and received in a superstep: hs2d {hs2d}, hs3d {hs3d}, nbody {nbody}, path {path}, bfs {bfs}; no pattern means neither constant nor alternating"
+        "bytes stored and received per superstep: hs2d {hs2d}, hs3d {hs3d}, nbody {nbody}, path {path}, bfs {bfs}; no pattern means neither constant nor alternating"
     );
     (holds, numbers)
 }

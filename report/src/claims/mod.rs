@@ -1,5 +1,5 @@
 //! Statements of the thesis (Rieber 2017) about its figures, each judged by a rule over the tables. If a statement
-//! differs, that is a finding about the statement or the program, never a reason to change a metric.
+//! does not hold, that is a finding about the statement or the program, never a reason to change a metric.
 
 mod judges;
 #[cfg(test)]
@@ -56,7 +56,7 @@ table! {
         numbers: String = "the rule and the numbers that decide the verdict";
         #[serde(skip)]
         published: String =
-            "if it differs: whether the published numbers bear it out; empty in runs of other sizes";
+            "if it does not hold: whether the published numbers bear it out; empty in runs of other sizes";
     }
 }
 
@@ -64,7 +64,7 @@ table! {
 pub const PROGRAMS: [&str; 6] = ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"];
 
 /// Judges all statements, or returns an empty list if the run has none of [`PROGRAMS`]. In a run at the published
-/// size, statements that differ are also judged by the published numbers.
+/// size, statements that do not hold are also judged by the published numbers.
 pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> {
     let find = |name: &&str| programs.iter().find(|program| program.name == *name);
     if !PROGRAMS.iter().any(|name| find(name).is_some()) {

@@ -1,4 +1,4 @@
-//! Scales of plots: their ends, their ticks, and the formatting of their values.
+//! Plot scales: their endpoints, their ticks, and the formatting of their values.
 
 use super::numbers::{bytes, percent};
 use crate::html::grouped;
@@ -42,7 +42,7 @@ impl Scale {
         Self { values, ..self }
     }
 
-    /// Returns a scale with one band of width 1 for each name, labelled in its middle.
+    /// Returns a scale with one band of width 1 for each name, labelled at its centre.
     pub fn bands(names: impl IntoIterator<Item = String>, label: &str) -> Self {
         let middles = (0..).map(|index| f64::from(index) + 0.5);
         let ticks: Vec<_> = middles.zip(names).collect();

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
-/// Maximum number of cells that are drawn as rectangles with titles. Larger maps become pictures, which are smaller.
+/// Maximum number of cells that are drawn as titled rectangles. Larger maps are drawn as images, which are smaller.
 const MAX_CELLS: usize = 400;
 
 pub(super) fn elements(shapes: &[Shape], figure: &'static str) -> Result<Markup> {
@@ -100,7 +100,7 @@ fn words(text: &str, (x, y): Point, style: &TextStyle) -> Markup {
     }
 }
 
-/// Draws the cells as a picture with one pixel per unit, transparent where there is no cell.
+/// Draws the cells as an image with one pixel per unit, transparent where there is no cell.
 fn picture(cells: &[Cell]) -> Result<Markup, png::EncodingError> {
     let corners = || cells.iter().flat_map(|(corners, ..)| corners);
     let ends = |coordinate: fn(&Point) -> f64| {

@@ -102,7 +102,7 @@ fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
         let total = line.estimate.total.map(count);
         let interval = line.estimate.interval.map(|ends| ends.map(count));
         let text = match (total, interval) {
-            (None, _) => "unknown, because the sample misses one part entirely".to_owned(),
+            (None, _) => "unknown, because a stratum has no sampled units".to_owned(),
             (Some(total), None) => format!("{total}, error unknown"),
             (Some(total), Some([low, high])) => {
                 format!("{total} (95 % confidence interval {low} to {high})")
@@ -152,12 +152,12 @@ fn opaque_kernels(name: &str, opaque: &OpaqueSummary) -> Markup {
     html! { h3 { "Opaque launches" } (table(&caption, rows)) }
 }
 
-/// Renders the checks, collapsed to one line if all hold.
+/// Renders the checks, collapsed to one line if all passed.
 fn checks(benchmark: &BenchmarkSummary) -> Markup {
     let checks = &benchmark.verification;
     let count = |is_counted: fn(&Check) -> bool| checks.iter().filter(|c| is_counted(c)).count();
-    let held = count(|check| check.ok && !check.warning);
-    let all_hold = held == checks.len();
+    let passed = count(|check| check.ok && !check.warning);
+    let all_passed = passed == checks.len();
     let parts = [
         ("failed", count(Check::failed)),
         ("with a warning", count(|check| check.ok && check.warning)),
@@ -165,16 +165,16 @@ fn checks(benchmark: &BenchmarkSummary) -> Markup {
     ];
     let others = parts.iter().filter(|(_, count)| *count > 0);
     let others: String = others.map(|(what, n)| format!(", {n} {what}")).collect();
-    let summary = match all_hold {
-        true => format!("Verification: all checks hold ({held})"),
+    let summary = match all_passed {
+        true => format!("Verification: all checks passed ({passed})"),
         false => format!(
-            "Verification: {held} of {} checks hold{others}",
+            "Verification: {passed} of {} checks passed{others}",
             checks.len()
         ),
     };
     let rows = checks.iter().map(|check| {
         let (word, meaning) = match (check.ok, check.warning, check.not_compared) {
-            (true, false, _) => ("holds".to_owned(), Meaning::Good),
+            (true, false, _) => ("passed".to_owned(), Meaning::Good),
             (true, true, _) => ("warning".to_owned(), Meaning::Neutral),
             (false, _, Some(reason)) => (format!("not compared: {reason}"), Meaning::Neutral),
             (false, _, None) => ("failed".to_owned(), Meaning::Bad),
@@ -186,7 +186,7 @@ fn checks(benchmark: &BenchmarkSummary) -> Markup {
         ]
     });
     let table = table(&format!("Checks of {}", benchmark.name), rows);
-    fold(&summary, !all_hold, table)
+    fold(&summary, !all_passed, table)
 }
 
 fn durations(benchmark: &BenchmarkSummary) -> Markup {

@@ -120,7 +120,7 @@ pub(super) fn content(
         @for (benchmark, check) in all.iter().take(MAX_WARNINGS) {
             p.warning { "Warning: " (to_section(benchmark)) ": " (check.detail) }
         }
-        @if all.len() > MAX_WARNINGS { p.warning { (all.len() - MAX_WARNINGS) " more warnings are in the sections of the programs." } }
+        @if all.len() > MAX_WARNINGS { p.warning { "The programs' sections contain " (all.len() - MAX_WARNINGS) " more warnings." } }
         @for (benchmark, words) in within {
             p.warning { "Note: " (to_section(benchmark)) ": " (words) }
         }
@@ -167,9 +167,9 @@ fn thesis(run: &RunSummary, rows: &[Comparison], claims: &[Claim]) -> Markup {
             @if !holds.is_empty() || !differs.is_empty() {
                 p {
                     b { "Statements" } " of the thesis: " span.good { (holds.len()) " hold" } ", "
-                    b { (differs.len()) " differ" }
+                    b { (differs.len()) " do not" }
                     @if !differs.is_empty() { " (" (differs.join(", ")) ")" }
-                    @if run.size != SIZE { "; they describe the size " code { (SIZE) } }
+                    @if run.size != SIZE { "; the statements apply to size " code { (SIZE) } }
                     ". " (link("claims", "All statements")) "."
                 }
             }
@@ -223,7 +223,7 @@ fn single_findings(benchmark: &BenchmarkSummary, metrics: Option<&Metrics>) -> M
     }
 }
 
-/// Describes the pattern that carries the most bytes, such as "stencil in x and y".
+/// Describes the pattern that accounts for the most bytes, such as "stencil in x and y".
 fn pattern(metrics: &Metrics) -> Option<String> {
     let mut sums = BTreeMap::<&str, u64>::new();
     for row in &metrics.patterns {

@@ -11,7 +11,7 @@ use superstep_analysis::metrics::arrays::ArrayRow;
 use superstep_analysis::metrics::scaling::ScalingRow;
 use superstep_trace::display_name;
 
-/// Maximum number of rows of a table on the page; the files have all of them.
+/// Maximum number of rows of a table on the page; the files contain all rows.
 const MAX_ROWS: usize = 20;
 
 /// Renders the tables of arrays and lines, after bounds and a warning about uninitialised reads.
@@ -265,7 +265,7 @@ fn scaling(name: &str, metrics: &Metrics, link_gb_per_s: f64) -> Markup {
     });
     html! {
         p {
-            "This is a model: the CTAs are divided among the GPUs along a coordinate or by number, data stays on the GPU that \
+            "This is a model: the CTAs are divided among the GPUs along a coordinate or by linear index, data stays on the GPU that \
              wrote it, and each launch waits for the busiest link, at " (link_gb_per_s) " GB/s in each direction. The best cut is \
              the even cut that takes the least time."
         }
@@ -305,7 +305,7 @@ fn ratio(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
-/// Renders a heading and a table of the first `rows`, if there are any. `file` contains all of them.
+/// Renders a heading and a table with the first of the `rows`, if there are any. `file` contains all rows.
 fn listed<R, const COLUMNS: usize>(
     heading: &str,
     [name, file, caption]: [&str; 3],

@@ -158,7 +158,7 @@ fn page_is_well_formed_and_complete() {
 }
 
 #[test]
-fn checks_are_collapsed_if_all_hold() {
+fn checks_are_collapsed_if_all_passed() {
     let mut run = run();
     let checks = |run: &RunSummary| {
         let page = index(run, &[]).unwrap();
@@ -166,14 +166,14 @@ fn checks_are_collapsed_if_all_hold() {
         let summary = after.split_once("</summary>").unwrap().0.to_owned();
         (before.ends_with("<details open>"), summary)
     };
-    let warned = "0 of 1 checks hold, 1 with a warning";
+    let warned = "0 of 1 checks passed, 1 with a warning";
     assert_eq!(checks(&run), (true, warned.to_owned()));
     let verification = &mut run.benchmarks[0].verification;
     verification[0].warning = false;
     verification.push(verification[0].clone());
-    assert_eq!(checks(&run), (false, "all checks hold (2)".to_owned()));
+    assert_eq!(checks(&run), (false, "all checks passed (2)".to_owned()));
     run.benchmarks[0].verification[1].ok = false;
-    let failed = "1 of 2 checks hold, 1 failed";
+    let failed = "1 of 2 checks passed, 1 failed";
     assert_eq!(checks(&run), (true, failed.to_owned()));
 }
 

@@ -18,7 +18,7 @@ table_from! {
         suite: String = "suite of the run" => run.suite.clone();
         size: String = "size preset of the run" => run.size.clone();
         device: String = "device of the run" => run.device.clone();
-        run: u64 = "number of the run, from 0, in order of start time" => number;
+        run: u64 = "index of the run in order of start time, from 0" => number;
         started: String = "start of the run, UTC" => run.started.clone();
         program: String = "name in the manifest, or `all programs`: the geometric mean" => program.to_owned();
         value: f64 = "value that the figure shows" => value;
@@ -65,7 +65,7 @@ fn accesses(program: &BenchmarkSummary) -> Option<f64> {
     Some((threads.loads + threads.stores + threads.atomics) as f64)
 }
 
-/// Returns the ratio, or `None` if the numbers from files make it meaningless.
+/// Returns the ratio, or `None` if the values read from the files make it meaningless.
 fn ratio(above: f64, below: f64) -> Option<f64> {
     let ratio = above / below;
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)

@@ -6,14 +6,14 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
 
 table_from! {
-    /// The block of each program that was executed most often, counted by thread.
+    /// The most frequently executed block of each program, counting executions by each thread.
     fn summary<'a>((program, hottest), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "hottest-blocks" {
         program: String = "the program" => program.name.to_owned();
         blocks: u64 = "basic blocks of its device code" => program.sites.len() as u64;
-        executed: u64 = "of those, blocks that at least one thread entered" => program.above_zero(0);
+        executed: u64 = "blocks that at least one thread entered" => program.above_zero(0);
         executions: u64 ["executions"] = "executions of all blocks by threads, over all launches" => program.sum(0);
         function: String = "the function of the most frequently executed block" => hottest.function.clone();
-        block: u64 = "number of that block in its function" => hottest.site.block.into();
+        block: u64 = "index of that block in its function" => hottest.site.block.into();
         file: String = "its source file; empty when unknown" => hottest.site.file.clone();
         first_line: u64 = "lowest source line in it" => hottest.lines().0;
         last_line: u64 = "highest source line in it" => hottest.lines().1;
@@ -26,7 +26,7 @@ table_from! {
     fn block_rows<'a>((program, block), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "basic-blocks" {
         program: String = "the program" => program.name.to_owned();
         function: String = "the function" => block.function.clone();
-        block: u64 = "number of the block in its function" => block.site.block.into();
+        block: u64 = "index of the block in its function" => block.site.block.into();
         file: String = "source file; empty when unknown" => block.site.file.clone();
         first_line: u64 = "lowest source line in it" => block.lines().0;
         last_line: u64 = "highest source line in it" => block.lines().1;

@@ -13,10 +13,10 @@ table_from! {
     fn summary<'a>(load, &'a Load<'a>) = "sm-balance" {
         program: String = "the program" => load.program.name.to_owned();
         launches: u64 = "kernel launches" => load.program.results.launches.len() as u64;
-        ctas: u64 ["CTAs"] = "CTAs, over all launches" => load.sms.iter().map(|sm| sm.ctas).sum();
+        ctas: u64 ["CTAs"] = "number of CTAs, over all launches" => load.sms.iter().map(|sm| sm.ctas).sum();
         cycles: u64 ["clock cycles"] = "longest time of an SM in each launch, summed over all launches" => load.longest;
-        sms: u64 = "SMs up to the last one that ran a CTA; workers on the CPU backend" => load.sms.len() as u64;
-        idle_sms: u64 = "of those, SMs that never ran a CTA" =>
+        sms: u64 = "number of SMs up to the last one that ran a CTA (workers on the CPU backend)" => load.sms.len() as u64;
+        idle_sms: u64 = "number of these SMs that never ran a CTA" =>
             load.sms.iter().filter(|sm| sm.ctas == 0).count() as u64;
         mean_percent: f64 ["%"] = "mean time of the SMs, relative to the longest" => load.mean_percent();
         least_percent: f64 ["%"] = "shortest time of an SM, relative to the longest" =>
@@ -28,8 +28,8 @@ table_from! {
     /// One SM in one program.
     fn sm_rows<'a>((load, number, sm), (&'a Load<'a>, u64, &'a Sm)) = "sm-load" {
         program: String = "the program" => load.program.name.to_owned();
-        sm: u64 = "number of the SM, or of the worker on the CPU backend" => number;
-        ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches" => sm.ctas;
+        sm: u64 = "index of the SM, or of the worker on the CPU backend" => number;
+        ctas: u64 ["CTAs"] = "number of CTAs that it ran, over all launches" => sm.ctas;
         cycles: u64 ["clock cycles"] =
             "from the start of its first CTA to the end of its last CTA, summed over all launches" => sm.cycles;
         percent: f64 ["%"] = "cycles relative to the SM that took longest in each launch" =>
@@ -43,7 +43,7 @@ pub(super) const MAX_SMS: u64 = 1 << 16;
 /// Load of a program's SMs, or of its workers on the CPU backend.
 struct Load<'a> {
     program: Program<'a>,
-    /// Sum of the longest span of each launch, in cycles.
+    /// Sum, over all launches, of the longest span, in cycles.
     longest: u64,
     /// SMs by number.
     sms: Vec<Sm>,

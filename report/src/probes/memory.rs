@@ -13,8 +13,8 @@ table_from! {
         program: String = "the program" => divergence.program.to_owned();
         accesses: u64 ["access groups"] = "accesses to global memory by warps" => divergence.sum(|it| it.accesses);
         threads: u64 ["accesses"] = "accesses by threads" => divergence.sum(Cell::thread_accesses);
-        lines: u64 ["lines of 32 bytes"] = "lines touched, each counted once per access group" => divergence.lines();
-        mean_lines: f64 ["lines of 32 bytes"] = "lines per access group" => divergence.mean_lines();
+        lines: u64 ["32-byte lines"] = "lines touched, each counted once per access group" => divergence.lines();
+        mean_lines: f64 ["32-byte lines"] = "lines per access group" => divergence.mean_lines();
         fully_diverged_percent: f64 ["%"] = "thread accesses of warps that touch 32 lines" =>
             percent(divergence.threads_with(LANES), divergence.sum(Cell::thread_accesses));
     }
@@ -24,7 +24,7 @@ table_from! {
     /// Thread accesses by number of lines.
     fn by_lines<'a>((divergence, lines), (&'a Divergence<'a>, u64)) = "unique-lines" {
         program: String = "the program" => divergence.program.to_owned();
-        lines: u64 ["lines of 32 bytes"] = "lines that a warp's access touches" => lines;
+        lines: u64 ["32-byte lines"] = "lines that a warp's access touches" => lines;
         threads: u64 ["accesses"] = "thread accesses in these access groups" => divergence.threads_with(lines);
         percent: f64 ["%"] = "share of all thread accesses" =>
             percent(divergence.threads_with(lines), divergence.sum(Cell::thread_accesses));
@@ -36,7 +36,7 @@ table_from! {
     fn by_cell<'a>((program, cell), (&'a str, &'a Cell)) = "divergence-matrix" {
         program: String = "the program" => program.to_owned();
         active_threads: u64 ["threads"] = "threads that access memory together" => cell.threads;
-        lines: u64 ["lines of 32 bytes"] = "lines that they touch" => cell.lines;
+        lines: u64 ["32-byte lines"] = "lines that they touch" => cell.lines;
         accesses: u64 ["access groups"] = "number of these access groups; cells with 0 are omitted" => cell.accesses;
     }
 }
@@ -137,7 +137,7 @@ fn bar_plot(divergence: &Divergence<'_>) -> Plot {
     let shares = (1..=LANES).map(|lines| divergence.threads_with(lines) as f64 / threads);
     Plot {
         title: divergence.program.to_owned(),
-        x: bands("lines of 32 bytes"),
+        x: bands("32-byte lines"),
         y: Scale::shares("share of thread accesses"),
         marks: bars(&[(shares.collect(), palette::BLUE)]),
         ..Plot::default()
@@ -157,14 +157,14 @@ fn map_plot(divergence: &Divergence<'_>) -> Plot {
     Plot {
         title: divergence.program.to_owned(),
         x: bands("active threads"),
-        y: bands("lines of 32 bytes"),
+        y: bands("32-byte lines"),
         marks: marks.collect(),
         cells: (LANES, LANES),
         ..Plot::default()
     }
 }
 
-/// Returns a scale from 1 to 32, each number in its own band.
+/// Returns a scale from 1 to 32 with a band for each number.
 fn bands(label: &str) -> Scale {
     let ticks = [1, 8, 16, 24, 32].map(|n| (f64::from(n) - 0.5, n.to_string()));
     Scale::new(0.0, LANES as f64, label, ticks.into())

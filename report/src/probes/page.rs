@@ -8,7 +8,7 @@ use crate::papers::STUDIES;
 use maud::{Markup, html};
 use superstep_table::Table;
 
-/// Maximum number of rows of a table on the page; the files have all of them.
+/// Maximum number of rows of a table on the page; the files contain all rows.
 pub(super) const MAX_ROWS: usize = 40;
 
 /// Renders the page of a probe. `what` is the measured quantity; `lines` are sentences about the run.

@@ -229,14 +229,14 @@ pub(crate) struct Summary {
     pub(crate) reasons: String,
 }
 
-/// Returns the numbers of values that agree, by figure and program.
+/// Counts the values that agree, by figure and program.
 pub(crate) fn summary(rows: &[Comparison]) -> Vec<Summary> {
     let same =
         |a: &Comparison, b: &Comparison| (&a.figure, &a.application) == (&b.figure, &b.application);
     rows.chunk_by(same).map(|rows| sum(rows.iter())).collect()
 }
 
-/// Returns the numbers of values that agree over all figures, by program.
+/// Counts the values that agree over all figures, by program.
 pub(crate) fn by_program(rows: &[Comparison]) -> Vec<Summary> {
     let mut names: Vec<&str> = Vec::new();
     for row in rows {

@@ -54,8 +54,8 @@ $ superstep report out/thesis/latest --reproduction docs
 `published` lists the values behind figures 6.1 to 6.9 of [Rieber 2017](references.md#rieber-2017)
 (`suites/thesis/published.json`): outputs stored in its notebooks, and values read off its plots,
 which count as *close* within 1 %. `measured` lists the values of the run below
-(`reproduction.json`). The digests of its accesses are those in `golden/thesis/`. Where statements
-of the thesis differ, [metrics.md](metrics.md#the-thesiss-statements) says why. Figures 6.2 and 6.6
+(`reproduction.json`), whose accesses have the digests in `golden/thesis/`. Where statements of the
+thesis do not hold, [metrics.md](metrics.md#the-thesiss-statements) says why. Figures 6.2 and 6.6
 have no published numbers. The run's table `published` contains every value; the list of
 differences below omits bins (figures 6.3 and 6.5).
 ";

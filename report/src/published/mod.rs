@@ -1,4 +1,4 @@
-//! Numbers in figures 6.1 to 6.9 of the thesis (Rieber 2017), compared with those of a run at its size.
+//! Numbers in figures 6.1 to 6.9 of the thesis (Rieber 2017), compared with those from a run of the same size.
 
 mod beside;
 mod document;
@@ -62,7 +62,7 @@ pub(crate) enum Unit {
     Ctas,
 }
 
-/// Figure, unit and display name of each quantity, in the order of the variants. The value's position follows the name.
+/// Figure, unit and display name of each quantity, in the order of the variants. Labels append a position to the name.
 const QUANTITIES: [(Quantity, &str, Unit, &str); 15] = {
     use Quantity::*;
     use Unit::*;
@@ -191,7 +191,7 @@ pub(crate) fn is_published_run(run: &RunSummary) -> bool {
     run.suite == SUITE && run.size == SIZE
 }
 
-/// Returns every published value with the measured one; none if the run has other programs or another size.
+/// Returns every published value with the measured one; empty if the run has other programs or another size.
 pub(crate) fn of_run(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Comparison> {
     Reproduction::of(run, measured).map_or_else(Vec::new, |it| beside(&it))
 }

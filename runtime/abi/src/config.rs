@@ -101,7 +101,7 @@ impl Config {
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, VariableError> {
         let variables = Variables(lookup);
         let path = |name| variables.get(name).map(PathBuf::from);
-        let count = |name| variables.parsed(name, "a number, at least 1");
+        let count = |name| variables.parsed(name, "a positive integer");
         let within = |name, min, max, what: &str| {
             let expected = format!("a number of {what} from {min} to {max}");
             variables.read(name, &expected, |text| {
@@ -145,7 +145,7 @@ impl Config {
                 .parsed(CONSUMER_PAUSE_US, "a number of microseconds")?
                 .map_or(Duration::ZERO, Duration::from_micros),
             watchdog: variables
-                .parsed(WATCHDOG_S, "a number of seconds, 0 for none")?
+                .parsed(WATCHDOG_S, "a number of seconds, or 0 to disable it")?
                 .map(Duration::from_secs),
             shadow_memory: variables.parsed(SHADOW_MEMORY, "a number of bytes")?,
             cta_blocks: variables.part(CTA_BLOCKS, str::parse)?.unwrap_or_default(),

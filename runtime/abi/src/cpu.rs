@@ -25,7 +25,7 @@ pub struct SuperstepThread {
     /// Address of the next log entry, which is two words long.
     pub log_cursor: *mut u64,
     pub log_end: *mut u64,
-    /// The worker's counters, by site id.
+    /// The worker's counters, by site ID.
     pub site_counts: *mut u64,
     pub dynamic_shared: *mut u8,
     pub dynamic_shared_bytes: u64,
@@ -34,7 +34,7 @@ pub struct SuperstepThread {
 }
 
 impl SuperstepThread {
-    // SAFETY: all fields are numbers or raw pointers, for which zero is valid.
+    // SAFETY: all fields are integers or raw pointers, for which zero is valid.
     pub const EMPTY: SuperstepThread = unsafe { std::mem::zeroed() };
 }
 
@@ -62,7 +62,7 @@ pub struct CpuKernel {
     pub parameter_list: *const Parameter,
     /// Address of the kernel, which identifies it in device-side launches.
     pub function: *const c_void,
-    /// Maximum threads per CTA; 0 means the device's limit.
+    /// Maximum number of threads per CTA; 0 means the device's limit.
     pub most_threads: u64,
 }
 
@@ -75,7 +75,7 @@ pub struct Parameter {
 }
 
 /// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA. Returns
-/// [`EXIT`], [`DIVERGED`], or the region in which all of them continue. If `last <= first`, runs the threads from
+/// [`EXIT`], [`DIVERGED`], or the region in which all these threads continue. If `last <= first`, runs the threads from
 /// `first` to the end of the CTA, then those from 0 to `last`.
 pub type Step = unsafe extern "C" fn(
     args: *mut *mut c_void,
@@ -85,11 +85,11 @@ pub type Step = unsafe extern "C" fn(
     last: u32,
 ) -> u32;
 
-/// Result of a [`Step`] after which all threads have ended.
+/// Result of a [`Step`] after which all threads have exited.
 pub const EXIT: u32 = u32::MAX;
 /// Result of a [`Step`] after which threads continue in different regions; the frame begins with each thread's region.
 pub const DIVERGED: u32 = u32::MAX - 1;
-/// A frame has room for a multiple of this number of threads.
+/// Granularity of a frame's capacity, in threads.
 pub const FRAME_THREADS_UNIT: u32 = 64;
 
 /// Values of [`CpuGlobal::space`] for `__device__` and `__constant__` variables.

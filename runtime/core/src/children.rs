@@ -1,12 +1,12 @@
-//! Launches from the device. A kernel's requests are carried out when all its CTAs have ended, since CUDA does not let a
-//! kernel wait for its children.
+//! Launches from the device. A kernel's requests are carried out once all its CTAs have finished, since CUDA does not
+//! let a kernel wait for its children.
 
 use std::collections::{HashMap, VecDeque};
 
 /// Work that a CTA requested.
 pub struct Child<W> {
     pub cta: u64,
-    /// The CTA's stream; its work runs in order, each item followed by its own children.
+    /// The CTA's stream, whose work runs in order, each item followed by its own children.
     pub stream: usize,
     pub work: W,
 }
@@ -30,7 +30,7 @@ pub fn run_all<W, E>(
     add_chains(children, None, &mut chains, &mut ready);
     while let Some(index) = ready.pop_front() {
         let Some(work) = chains[index].rest.pop_front() else {
-            // Finished: the parent continues once all child chains have ended.
+            // Finished: the parent resumes once all child chains have finished.
             if let Some(parent) = chains[index].parent {
                 chains[parent].pending -= 1;
                 if chains[parent].pending == 0 {

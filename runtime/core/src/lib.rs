@@ -1,8 +1,8 @@
 //! Code shared by the CPU and CUDA runtimes: module tables, and the session, which numbers launches and writes the capture
 //! and the summary.
 //!
-//! It is called from `extern "C"` functions on multiple host threads, and from fault handlers. So nothing panics, no lock is
-//! poisoned, and no fault handler waits forever for a lock that the faulting thread holds.
+//! This code is called from `extern "C"` functions on multiple host threads, and from fault handlers. So nothing
+//! panics, no lock is poisoned, and no fault handler waits forever for a lock that the faulting thread holds.
 
 pub mod calls;
 pub mod children;

@@ -37,8 +37,8 @@ static inline uint16_t bfloat_bits(__bf16 value) {
   __builtin_memcpy(&bits, &value, 2);
   return bits;
 }
-/* The value is volatile, so that the optimiser does not turn a choice between bits into one between __bf16 values, which needs those
- * functions. */
+/* The value is volatile, so that the optimiser does not turn a choice between bits into one between __bf16 values, which needs the
+ * conversions. */
 static inline __bf16 bfloat_from_bits(uint16_t bits) {
   volatile uint16_t opaque = bits;
   bits = opaque;

@@ -127,7 +127,7 @@ uint32_t __superstep_nvvm_fshr_clamp_i32(uint32_t high, uint32_t low, uint32_t a
   return (uint32_t)(((uint64_t)high << 32 | low) >> (amount > 32 ? 32 : amount));
 }
 
-/* Dot products of four bytes, and of two 16-bit numbers with two bytes of `b` (the upper two if `high`). */
+/* Dot products of four bytes, and of two 16-bit integers with two bytes of `b` (the upper two if `high`). */
 #define IDP4A(name, type_a, type_b) \
   int32_t __superstep_nvvm_idp4a_##name(uint32_t a, uint32_t b, int32_t c) { \
     for (int i = 0; i < 32; i += 8) \

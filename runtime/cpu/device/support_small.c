@@ -1,4 +1,4 @@
-/* Conversions to and from pairs of 8-bit numbers (e4m3, e5m2), and to tf32. */
+/* Conversions to and from pairs of 8-bit floats (e4m3, e5m2), and to tf32. */
 #include "half.h"
 
 /* Rounds to nearest even and saturates at the largest finite number. */

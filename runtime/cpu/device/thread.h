@@ -11,9 +11,9 @@
 
 struct SuperstepThread {
   uint32_t tid[3], ntid[3], ctaid[3], nctaid[3]; /* threadIdx, blockDim, blockIdx, gridDim */
-  uint32_t lane, warp, sm, thread;               /* sm: the worker's number; thread: linear index in the CTA */
-  uint64_t *log_cursor, *log_end;                /* trace probe: entries of two words, (width << 32 | site) and address */
-  uint64_t *site_counts;                         /* count probe: one counter per site, indexed by the full site id */
+  uint32_t lane, warp, sm, thread;               /* sm: the worker's index; thread: linear index in the CTA */
+  uint64_t *log_cursor, *log_end;                /* trace probe: two-word entries, (width << 32 | site) and address */
+  uint64_t *site_counts;                         /* count probe: one counter per site, indexed by the full site ID */
   uint8_t *dynamic_shared;
   uint64_t dynamic_shared_bytes;
   uint64_t **log_starts; /* for threads that run in a loop: where each lane's entries begin */

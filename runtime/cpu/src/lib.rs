@@ -12,7 +12,7 @@
 //!
 //! Execution is in order: a launch, a copy or a memset is done when its call returns.
 //!
-//! A program that calls an unsupported CUDA function ends with exit code 70.
+//! A program that calls an unsupported CUDA function exits with code 70.
 
 #![allow(non_snake_case, reason = "exported functions have CUDA's names")]
 

@@ -226,7 +226,7 @@ pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
         .ok_or(CudaError::INVALID_SYMBOL)
 }
 
-/// Returns the host variable for device variable `name`, or null. Programs older than CUDA 5 pass variables by name.
+/// Returns the host variable for device variable `name`, or null. Programs for CUDA 4 and older pass variables by name.
 ///
 /// # Safety
 ///

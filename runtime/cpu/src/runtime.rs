@@ -35,7 +35,7 @@ extern "C" fn at_exit() {
     session().finish_at_exit();
 }
 
-/// Ends the program after a call to an unsupported function of the CUDA runtime
+/// Terminates the program after a call to an unsupported function of the CUDA runtime
 /// (`build/src/compile/link/cudart_stub.c`) or of the driver (`driver.c` next to it).
 ///
 /// # Safety
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn __superstep_unsupported(function: *const c_char) -> ! {
 /// Defines functions that CUDA 12 removed, so that the stub also exports them for code compiled with older headers.
 macro_rules! removed {
     ($($name:ident)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`: unsupported; ends the program with exit code 70.")]
+        #[doc = concat!("`", stringify!($name), "`: unsupported; terminates the program with exit code 70.")]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> ! {
             // SAFETY: the name is NUL-terminated.
@@ -76,7 +76,7 @@ static IS_UNLOADED: AtomicBool = AtomicBool::new(false);
 pub fn begin_call() -> CudaResult {
     static FIRST: Once = Once::new();
     FIRST.call_once(|| {
-        // SAFETY: `unload` is a plain function of this library, which is never unloaded before the process ends.
+        // SAFETY: `unload` is a plain function of this library, which is never unloaded before the process exits.
         unsafe { libc::atexit(unload) };
     });
     if IS_UNLOADED.load(Ordering::Acquire) {
@@ -91,6 +91,6 @@ extern "C" fn unload() {
 
 pub fn unsupported(what: std::fmt::Arguments<'_>) -> ! {
     session().fault(what);
-    // SAFETY: ends the process; `at_exit` still finishes the capture.
+    // SAFETY: exits the process; `at_exit` still finishes the capture.
     unsafe { libc::exit(UNSUPPORTED_EXIT_CODE) }
 }

@@ -177,7 +177,7 @@ proptest! {
         let Some(support) = support() else { return Ok(()) };
         let rounded = [value.round_ties_even(), value.trunc(), value.floor(), value.ceil()];
         for (mode, rounded) in MODES.into_iter().zip(rounded) {
-            // Rust's casts saturate and turn NaN into 0, as PTX does for 32 bits.
+            // Rust's casts saturate and turn NaN into 0, as PTX does for 32-bit results.
             let long = if value.is_nan() { i64::MIN } else { rounded as i64 };
             let unsigned_long = if value.is_nan() { 1 << 63 } else { rounded as u64 };
             prop_assert_eq!(function!(support, format!("f2i_{mode}"), fn(f32) -> i32)(value), rounded as i32);

@@ -316,7 +316,7 @@ fn memory_that_a_gpu_maps_past_an_allocation_is_accessible_with_a_warning() {
         let warnings = summary.warnings.join("\n");
         for part in [
             "out-of-bounds access: it wrote to address 0x",
-            "store of 4 bytes at device.cu:196617 goes beyond an allocation",
+            "store of 4 bytes at device.cu:196617 extends past an allocation",
             "0 bytes past the end of the 512-byte allocation",
         ] {
             assert!(warnings.contains(part), "{part}: {warnings}");
@@ -405,7 +405,7 @@ fn a_crashed_program_leaves_a_readable_capture() {
         assert_eq!(
             run.output.status.signal(),
             Some(signal),
-            "{name}: a signal in host code ends the program"
+            "{name}: a signal in host code terminates the program"
         );
         let capture = run.capture();
         assert!(!capture.complete && !capture.damaged);

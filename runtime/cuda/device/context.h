@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The three indices of a bin, in mapped host memory. All of them count records and only grow; the record at position p
+/* The three indices of a bin, in mapped host memory. All count records and only increase; the record at position p
  * is in slot p & (bin_records - 1). Only one side writes each of them, so no update can be lost. Each is in a separate
  * cache line so that the host's polling does not disturb the device's atomics. */
 struct SuperstepBin {
@@ -20,16 +20,16 @@ struct SuperstepBin {
 
 /* An access by one thread. */
 struct SuperstepRecord {
-  uint64_t cta_site; /* linear CTA number << 32 | site */
+  uint64_t cta_site; /* linear CTA index << 32 | site */
   uint64_t address;
   uint64_t detail;   /* see the SUPERSTEP_DETAIL_ constants */
 };
 
 /* Bits of SuperstepRecord.detail. */
-#define SUPERSTEP_DETAIL_SM_SHIFT 10     /* bits 0-9: thread number in the CTA; 10-21: SM */
+#define SUPERSTEP_DETAIL_SM_SHIFT 10     /* bits 0-9: thread index in the CTA; 10-21: SM */
 #define SUPERSTEP_DETAIL_SM_MASK 0xfff
 #define SUPERSTEP_DETAIL_GROUP_SHIFT 22  /* bits 22-26: number of records in this access group, minus one */
-#define SUPERSTEP_DETAIL_LAP_SHIFT 30    /* bit 30: 1 in the slot's first use, 0 in the second, 1 in the third, … */
+#define SUPERSTEP_DETAIL_LAP_SHIFT 30    /* bit 30: 1 on the slot's first use, 0 on the second, 1 on the third, … */
 #define SUPERSTEP_DETAIL_LEADER_SHIFT 31 /* bit 31: first record of its access group */
 #define SUPERSTEP_DETAIL_WIDTH_SHIFT 32  /* bits 32-63: width in bytes */
 
@@ -41,7 +41,7 @@ struct TraceContext {
   uint32_t pad;
   struct SuperstepBin *bins;
   struct SuperstepRecord *records; /* bins x bin_records, in mapped host memory */
-  uint64_t **site_counts;      /* count probe: by module number, arrays in device memory with one counter per site */
+  uint64_t **site_counts;      /* count probe: by module index, arrays in device memory with one counter per site */
   const uint64_t *selection;   /* the CTAs to record (see selection.h); null if no launch needs it */
 };
 

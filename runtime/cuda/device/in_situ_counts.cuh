@@ -1,4 +1,4 @@
-// Counts accesses: each function counts in registers and adds its counts to the launch's sums when it ends.
+// Counts accesses: each function counts in registers and adds its counts to the launch's sums when it returns.
 #ifndef SUPERSTEP_IN_SITU_COUNTS_CUH
 #define SUPERSTEP_IN_SITU_COUNTS_CUH
 

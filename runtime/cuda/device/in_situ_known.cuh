@@ -1,4 +1,4 @@
-// The cache of classes of the words that a CTA has loaded in a launch, and claims on words.
+// The cache with the classes of the words that a CTA has loaded in a launch, and with claims on words.
 #ifndef SUPERSTEP_IN_SITU_KNOWN_CUH
 #define SUPERSTEP_IN_SITU_KNOWN_CUH
 
@@ -6,7 +6,7 @@
 
 namespace {
 
-// Returns the common part of a CTA's rows.
+// Returns the part that all rows of a CTA have in common.
 __device__ ALWAYS_INLINE uint64_t row_of(unsigned cta, uint64_t launch) {
   return (uint64_t)cta << IN_SITU_KNOWN_CTA_SHIFT | cta >> 26 << 11 | launch % IN_SITU_KNOWN_LAUNCHES << IN_SITU_KNOWN_LAUNCH_SHIFT;
 }

@@ -1,4 +1,4 @@
-// Shadow memory access, thread identification and byte classification for the handler of the `in-situ` protocol.
+// Shadow-memory access, thread identification and byte classification for the handler of the `in-situ` protocol.
 #ifndef SUPERSTEP_IN_SITU_SHADOW_CUH
 #define SUPERSTEP_IN_SITU_SHADOW_CUH
 
@@ -127,8 +127,8 @@ __device__ inline void add(uint64_t *word, uint64_t value) {
 
 __device__ ALWAYS_INLINE bool is_first_of(unsigned mask) { return lane_number() == (unsigned)__ffs(mask) - 1; }
 
-// Adds a number to a word; both are the same for all lanes. Lanes that are active together perform a single addition,
-// since the GPU performs 64-bit additions to the same address lane by lane.
+// Adds a value to a word; value and word are the same for all lanes. Lanes that are active together perform a single
+// addition, since the GPU performs 64-bit additions to the same address lane by lane.
 __device__ ALWAYS_INLINE void add_same(uint64_t *word, unsigned value) {
   const unsigned mask = __activemask();
   if (is_first_of(mask)) add(word, (uint64_t)value * __popc(mask));
@@ -157,7 +157,7 @@ __device__ inline uint64_t *sums_of(const InSituContext *context, ulong64 parame
 
 __device__ ALWAYS_INLINE unsigned cta_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
 
-// The thread's launch, CTA and number, in the format of `now`.
+// The thread's launch, CTA and index, in the format of `now`.
 struct Me {
   const InSituContext *context;
   ulong64 parameter;

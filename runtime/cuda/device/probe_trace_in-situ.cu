@@ -70,7 +70,7 @@ __device__ ALWAYS_INLINE void access_bytes(Me me, unsigned operation, uint64_t a
   out_of_line(each_byte)(me.context, me.parameter, operation, address, width_bytes);
 }
 
-// The result of examining an access, which is done only once, although words may be split later.
+// The result of examining an access. An access is examined only once, although words may be split later.
 struct Look {
   bool is_simple; // a byte, or unsplit words of the same class that are accessed in full or loaded in part
   unsigned words, class_id;
@@ -129,8 +129,8 @@ template <unsigned words> __device__ ALWAYS_INLINE unsigned class_of_all(Me me, 
   return class_id;
 }
 
-// Handles consecutive words of the same class that are read by a load, or by an atomic operation, which many threads
-// often perform on the same address.
+// Handles consecutive words of the same class that are read by a load or an atomic operation. Many threads often
+// perform atomic operations on the same address.
 template <unsigned words, bool is_atomic>
 __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned class_id, unsigned bytes,
                                          unsigned marks, bool counts) {
@@ -466,7 +466,7 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   access_from(context, launch, site, address, width_bytes, own, __builtin_constant_p(site) && __builtin_constant_p(width_bytes));
 }
 
-// Adds a function's counts to the launch's sums when the function ends or may end.
+// Adds a function's counts to the launch's sums when the function returns or may exit.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_end(void *context, unsigned long long launch, void *own) {
   InSituFunction *function = static_cast<InSituFunction *>(own);
   flush_counts<0>(context, launch, function);

@@ -1,4 +1,4 @@
-// The producer for the `stream` protocol. The lanes that are active together write a record into the ring of their SM.
+// The producer for the `stream` protocol. The lanes that are active together write a record into their SM's ring.
 // The record takes 16 or 32 bytes if the lanes' addresses form a run. Lanes whose record completes a piece of the ring
 // copy the piece to the host. docs/capture/correctness.md proves that no record is lost and no thread waits forever.
 

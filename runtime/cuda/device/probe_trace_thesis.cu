@@ -1,5 +1,5 @@
 // The thesis's warp-scope producer (figure 5.9): the lanes that are active together reserve positions in a bin with an
-// atomic addition, write a 24-byte record each, and acknowledge the records with another addition.
+// atomic addition, write a 24-byte record each, and acknowledge the records with a second one.
 // docs/protocol-thesis.md explains how this differs from the figure, and proves that no record is lost and no thread
 // waits forever.
 

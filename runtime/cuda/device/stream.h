@@ -1,5 +1,5 @@
 /* Rings in device memory that kernels write and the host reads in the `stream` protocol (src/recorder/stream/layout.rs
- * mirrors them; a test compares both). docs/capture contains the protocol (protocol.md) and its proof (correctness.md).
+ * mirrors them; a test compares the two). docs/capture has the protocol (protocol.md) and its proof (correctness.md).
  *
  * The buffer of a CUDA stream is a contiguous range of device memory: a StreamHeader, a StreamRing for each ring, and
  * the rings' data. A kernel's first trailing parameter is the buffer's address. The second one contains the launch

@@ -23,13 +23,13 @@ extern "C" __global__ void __superstep_stream_flush(void *context, unsigned long
   }
   if (threadIdx.x != 0) return;
   StreamHeader *header = static_cast<StreamHeader *>(context);
-  __threadfence_system(); // this ring's last piece is announced before …
+  __threadfence_system(); // This ring's last piece is announced before the warp arrives.
   const unsigned long long before = atomicAdd(reinterpret_cast<unsigned long long *>(&header->arrived), 1ull);
-  if (before + 1 == gridDim.x) { // … the last warp, which arrives after all others, …
+  if (before + 1 == gridDim.x) { // This is the last warp to arrive.
     __threadfence_system();
     header->arrived = 0;
     const uint64_t serial = load_relaxed(&header->serial) + 1;
     header->serial = serial;
-    store_to_host(reinterpret_cast<uint64_t *>(header->ended), serial); // … says that the launch has ended.
+    store_to_host(reinterpret_cast<uint64_t *>(header->ended), serial); // reports the launch's end
   }
 }

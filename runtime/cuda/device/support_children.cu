@@ -1,4 +1,4 @@
-// CUDA's device runtime. Queues a kernel's requests for the host, which carries them out after the kernel has ended
+// CUDA's device runtime. Queues a kernel's requests for the host, which carries them out after the kernel has finished
 // (src/recorder/launch/children.rs).
 
 #include "children.h"

@@ -205,7 +205,7 @@ fn capture_is_complete_however_the_program_ends() {
 
     let run = program.run("kill");
     assert_eq!(run.status.code(), None);
-    assert!(!run.capture.complete, "the end was never written");
+    assert!(!run.capture.complete, "the end record was never written");
     assert_eq!(run.accesses(0) + run.accesses(1), all);
 
     let run = program.run("endless");

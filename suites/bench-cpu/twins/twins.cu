@@ -1,5 +1,5 @@
 // Compares kernels with the loops of serial.cpp: twins REPETITIONS
-// Prints a JSON object per kernel: the times of the kernel, from launch to end, and of its twin in the fastest repetition, in ns.
+// Prints a JSON object per kernel: the best times, in ns, of the kernel (from launch to completion) and of its twin.
 #include "twins.h"
 
 #include <chrono>

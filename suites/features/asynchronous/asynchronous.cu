@@ -1,4 +1,4 @@
-// libcu++ and cooperative groups: barriers and pipelines in shared memory, asynchronous copies, atomics of every memory order, latches.
+// libcu++ and cooperative groups: barriers and pipelines in shared memory, asynchronous copies, atomics with every memory order, latches.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
@@ -45,7 +45,7 @@ __global__ void hand_over(const int *in, int *out) {
     }
 }
 
-// Fetches the tiles with asynchronous copies, which a barrier counts.
+// Fetches the tiles with asynchronous copies whose completion a barrier tracks.
 __global__ void copy_by_barrier(const int *in, int *out) {
     __shared__ alignas(16) int tile[threads * 4];
     __shared__ barrier bar;
@@ -80,7 +80,7 @@ __global__ void copy_by_pipeline(const int *in, int *out) {
         sum += buffer[used % stages][(threadIdx.x * 5) % threads];
         pipeline.consumer_release();
     }
-    // A pipeline of a single thread.
+    // A pipeline used by a single thread.
     auto own = cuda::make_pipeline();
     own.producer_acquire();
     cuda::memcpy_async(&buffer[0][threadIdx.x], in + threadIdx.x, sizeof(int), own);

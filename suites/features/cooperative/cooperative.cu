@@ -60,7 +60,7 @@ __global__ void arrive(unsigned *data, unsigned *out) {
     out[grid.thread_rank()] = data[(grid.thread_rank() + threads) % n] + own[threadIdx.x];
 }
 
-// An unsigned index that wraps below 0 (shared addresses are 32-bit on a GPU). Divisions that raise a signal on x86.
+// An unsigned index that wraps below 0 (GPU shared addresses are 32-bit), and divisions that raise a signal on x86.
 __global__ void wrap(const unsigned *start, unsigned *out, unsigned *ignored) {
     __shared__ unsigned lower[threads + 32];
     unsigned *upper = lower + 32;

@@ -95,7 +95,7 @@ __global__ void through_shared(const half *a, const half *b, float *d, bool from
   for (int i = threadIdx.x; i < 256; i += 32) d[i] = out[i];
 }
 
-// Numbers smaller than a byte.
+// Elements smaller than a byte.
 __global__ void small_numbers(const int *a, const int *b, int *d) {
   wmma::fragment<wmma::matrix_a, 8, 8, 32, s4, wmma::row_major> left;
   wmma::fragment<wmma::matrix_b, 8, 8, 32, s4, wmma::col_major> right;
@@ -150,7 +150,7 @@ static void check_product(const char *name, int least, int below) {
   cudaFree(a.data), cudaFree(b.data), cudaFree(c.data), cudaFree(d.data);
 }
 
-// Other CTAs of the next launch load the product as a factor.
+// In the next launch, other CTAs load the product as a factor.
 static void check_chain() {
   constexpr int size = 48;
   std::vector<half> values(size * size);

@@ -112,7 +112,7 @@ __global__ void barriers(const uint32_t *in, uint32_t *out) {
     __syncthreads();
     uint32_t waited = 0;
     for (uint32_t phase = 0; phase < 3; phase++) {
-        // Half of the threads produce, the others wait.
+        // Half of the threads produce; the others wait.
         if (t < 32) {
             uint64_t token;
             buffer[t] = 100 * phase + t;

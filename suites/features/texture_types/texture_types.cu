@@ -1,4 +1,4 @@
-// Reads of textures as every type: a texel becomes four 32-bit numbers according to its format, and each component of
+// Texture reads of every type: a texel becomes four 32-bit numbers according to its format, and each component of
 // the type that is read takes the low bits of one of them. Checked against that rule and the digest of an H200's
 // results (driver 580, nvcc 13.0, 2026-11-27).
 #include <cuda_runtime.h>

@@ -1,11 +1,11 @@
-// Kernels that stress a trace buffer. The program computes how many global accesses each launch must make and prints
+// Kernels that stress a trace buffer. The program computes how many global accesses each launch must perform and prints
 // their sum, `expected-accesses: N`; it also checks its results.
 //
 //   contention KERNEL SEED LAUNCHES
 //
 // KERNEL: storm   divergent lanes, loops of different lengths, atomic operations
 //         crowd   many more CTAs than fit on a GPU
-//         solo    one warp that makes all accesses
+//         solo    one warp that performs all accesses
 //         relay   CTAs that poll a flag of the previous CTA, and count their polls
 //         all     the first three
 

@@ -1,13 +1,13 @@
-// Programs that fail in different ways. A launch that succeeded must have made 4 x 64 x 64 x 9 accesses.
+// Programs that fail in different ways. A launch that succeeded must have performed 4 x 64 x 64 x 9 accesses.
 //
 //   faults MODE
 //
 // none           succeeds                                       assert         a device assert fails
-// illegal        a kernel writes to address 0                   abort          abort() after the kernels have ended
+// illegal        a kernel writes to address 0                   abort          abort() after the kernels have completed
 // reset-mid      cudaDeviceReset between two halves             reset-end      cudaDeviceReset at the end
-// exit           ends without waiting for the device            running        a long-running kernel, to be killed
+// exit           exits without waiting for the device           running        a long-running kernel, to be killed
 // device-memory  takes nearly all device memory first           host-memory    can map little more host memory
-// host-dead      can map no more host memory once tracing runs  much           writes a large trace, for a full disk
+// host-dead      can map no host memory once tracing has begun  much           writes a large trace, for a full disk
 // passing        launches pass data on forever, to be killed
 
 #include <cassert>

@@ -29,7 +29,7 @@ __global__ void step(const unsigned *in, unsigned *data, unsigned add) {
   data[thread] = data[thread] * 3 + in[thread] + add;
 }
 
-// Runs for a number of clock cycles and counts its loads. Stores to counts[thread] twice; the second value is the number of loads.
+// Runs for `cycles` clock cycles and counts its loads. Stores to counts[thread] twice; the second value is the number of loads.
 __global__ void busy(const unsigned *in, unsigned *counts, unsigned long long cycles) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const long long begin = clock64();

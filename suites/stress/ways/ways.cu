@@ -1,5 +1,5 @@
 // Ways to launch kernels. Each run uses one of them, checks its results, and prints the number of global accesses that
-// its kernels must have made: `expected-accesses: N`. Other figures are printed as JSON lines.
+// its kernels must have performed: `expected-accesses: N`. Other figures are printed as JSON lines.
 //
 //   ways WAY
 //

@@ -13,7 +13,7 @@
 // Rounds products and sums separately, so that host and device compute the same numbers.
 #pragma clang fp contract(off)
 
-// Ends the program if a CUDA call fails. Kernel launches are followed by CUDA_CHECK(cudaGetLastError()).
+// Exits if a CUDA call fails. Kernel launches are followed by CUDA_CHECK(cudaGetLastError()).
 #define CUDA_CHECK(call)                                                                                  \
     do {                                                                                                  \
         const cudaError_t cudaCheckResult = (call);                                                       \
@@ -26,7 +26,7 @@
 
 namespace benchmark {
 
-// Returns the argument at `index` as a number from `low` to `high`; if it is not one, ends the program with a message.
+// Returns the argument at `index` as an integer from `low` to `high`; exits with a message if it is not one.
 inline long argument(int count, char **values, int index, const char *name, long low, long high) {
     if (index < count) {
         char *end = nullptr;
@@ -55,7 +55,7 @@ public:
         return mixed ^ (mixed >> 31);
     }
 
-    // Returns a number from 0 up to, but not including, `bound`.
+    // Returns an integer from 0 up to, but not including, `bound`.
     uint32_t below(uint32_t bound) { return static_cast<uint32_t>(((next() >> 32) * bound) >> 32); }
 
     // Returns a number from `low` up to `high`, in steps of (high - low) / 2^24.

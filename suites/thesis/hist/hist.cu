@@ -15,7 +15,7 @@ namespace {
 constexpr int kBins = 64;
 constexpr int kCountThreads = 64;
 constexpr int kMergeThreads = 256;
-// 15 vectors of 16 bytes, the maximum for a one-byte counter.
+// Fifteen 16-byte vectors, the maximum for a one-byte counter.
 constexpr int kVectorsPerThread = 15;
 constexpr int kBytesPerCta = kCountThreads * kVectorsPerThread * 16;
 

@@ -1,6 +1,6 @@
 // Hotspot 2D: heat spreads over a chip, a five-point stencil on a grid of cells.
 //
-// A launch advances `pyramid` time steps. A CTA loads a tile of 16×16 cells, computes the steps in shared memory and
+// A launch computes `pyramid` time steps. A CTA loads a tile of 16×16 cells, computes the steps in shared memory and
 // stores the cells that are still valid: each step invalidates one ring of the tile, so neighbouring CTAs load
 // overlapping tiles and need not communicate within a launch. In the next launch, a CTA's neighbours load cells that it
 // stored; this halo is the communication.
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kTile = 16;
 
-// Weights of a step: the fractions of the temperature differences to neighbours and surroundings that it evens out.
+// Weights: the fractions of the temperature differences to neighbours and surroundings that a step evens out.
 struct Weights {
     float vertical, horizontal, surroundings, power;
 };

@@ -1,4 +1,4 @@
-// Hotspot 3D: heat spreads through a stack of chip layers, a seven-point stencil.
+// Hotspot 3D: heat spreads through a stack of chip layers, computed with a seven-point stencil.
 //
 // A launch advances one time step. A thread owns a column of the stack and traverses it layer by layer; the cells of
 // its own column pass through registers, and those of the four neighbouring columns are loaded. CTAs load the border

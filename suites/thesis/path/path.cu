@@ -2,8 +2,8 @@
 //
 // A launch advances `pyramid` rows. A CTA loads a range of 256 columns, computes the rows in shared memory and stores
 // the columns that are still valid: each row invalidates one column at either end, so neighbouring CTAs load
-// overlapping ranges. If the last launch has fewer rows, its ranges overlap less and start at other columns than the
-// earlier ones, so CTAs read from more than their direct neighbours. As in Rodinia's pathfinder, which the thesis ran,
+// overlapping ranges. If the last launch has fewer rows, its ranges overlap less and start at different columns,
+// so CTAs read from more than their direct neighbours. As in Rodinia's pathfinder, which the thesis ran,
 // the first range of that launch still starts a full pyramid height before the grid.
 //
 // Arguments: columns rows pyramid

@@ -27,7 +27,7 @@ pub struct Args {
     /// Memory limit for the analysis, with --capture.
     #[arg(long, value_name = "SIZE", default_value = "2GB")]
     analysis_memory: ByteSize,
-    /// Repeat each measurement N times; the best one counts.
+    /// Repeat each measurement N times; keep the best.
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
 }

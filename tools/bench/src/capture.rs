@@ -14,17 +14,17 @@ use crate::output::say_table;
 use crate::run::{executables, figures, scratch, spec, succeed, summary};
 
 const PATTERNS: [&str; 5] = ["coalesced", "strided", "broadcast", "scattered", "atomic"];
-/// Destinations of the records; the protocol `thesis` supports only the last.
+/// Destinations of the records; the `thesis` protocol supports only the last.
 const SINKS: [(&str, RecordSink); 3] = [
     ("count", RecordSink::Count),
     ("memory", RecordSink::Memory),
     ("disk", RecordSink::Disk),
 ];
-/// Number of bins with the protocol `thesis`.
+/// Number of bins with the `thesis` protocol.
 const BINS: u32 = 64;
-/// Rounds per launch with the protocol `stream`; each round makes 2.16 million accesses.
+/// Rounds per launch with the `stream` protocol; each round performs 2.16 million accesses.
 const ROUNDS: u32 = 512;
-/// Duration of untraced programs, and of those traced with the protocol `thesis`.
+/// Duration of untraced programs, and of those traced with the `thesis` protocol.
 const SHORT_SECONDS: f64 = 1.0;
 
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ pub struct Args {
     /// Bundle of the suite `bench` (`superstep bundle bench --protocol NAME --out DIR`).
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
-    /// Duration of each program with the protocol `stream`.
+    /// Duration of each program with the `stream` protocol.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
 }
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     Ok(exit_code::OK)
 }
 
-/// Figures that the program prints; `dma` prints bytes, the other patterns accesses.
+/// Figures that the program prints; `dma` prints bytes, and the other patterns print accesses.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Figures {

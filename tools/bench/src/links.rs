@@ -69,10 +69,10 @@ table! {
 table! {
     /// Columns of [`Row`] that come from the trace.
     struct Traced {
-        copied_bytes: u64 ["bytes"] = "copies issued by the host";
-        accessed_bytes: u64 ["bytes"] = "accesses to memory of another device, counting each lane";
-        sector_bytes: u64 ["bytes"] = "sectors that each group of these accesses touches";
-        transferred_bytes: u64 ["bytes"] = "transfers between CTAs on different devices";
+        copied_bytes: u64 ["bytes"] = "bytes copied by the host";
+        accessed_bytes: u64 ["bytes"] = "bytes accessed in another device's memory, counting each lane";
+        sector_bytes: u64 ["bytes"] = "bytes in the sectors that each group of these accesses touches";
+        transferred_bytes: u64 ["bytes"] = "bytes transferred between CTAs on different devices";
     }
 }
 

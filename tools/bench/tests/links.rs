@@ -19,8 +19,8 @@ fn model_agrees_with_traces_and_the_program() {
     let size = ["--rows", "40", "--columns", "64", "--launches", "5"];
     let measure = [&["links", "bundle"], &size[..]].concat();
     let out = run(&bench, folder.path(), &measure);
-    // CTAs 0 to 5 cover 14 + 4 · 16 + 6 = 84 cells of 4 bytes per row of the grid. A halo has 2 rows, on both sides, in
-    // 4 launches; a copy transfers each of the 64 cells once.
+    // CTAs 0 to 5 cover 14 + 4 · 16 + 6 = 84 cells of 4 bytes per row of the grid. There are 2 halo rows on each of 2
+    // sides in 4 launches; a copy transfers each of the 64 cells once.
     let (model, copies) = (84 * 4 * 2 * 2 * 4, 64 * 4 * 2 * 2 * 4);
     assert!(out.contains(&format!("cut in y: {model} bytes")), "{out}");
     let row = |way: &str| {

@@ -1,4 +1,4 @@
-//! Reads a module's table of sites, with mutated values.
+//! Reads a module's site table with mutated values.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -141,7 +141,7 @@ fn group_seeds(launch_seed: u64, group: &AccessGroup, op: u8) -> [u64; 2] {
     [seed, mix(seed ^ PHI)]
 }
 
-/// Numbers of all lanes.
+/// Indices of all lanes.
 const LANES: [u64; WARP_LANES] = {
     let mut lanes = [0; WARP_LANES];
     let mut lane = 0;

@@ -51,7 +51,7 @@ impl Header {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The program ended on its own, and everything was written.
+    /// The program exited on its own, and everything was written.
     Finished,
     /// The program or the tracing failed, for the given reason.
     Failed(String),

@@ -1,4 +1,4 @@
-//! Names that the runner of a program adds to its capture, because they are unknown at run time.
+//! Names that a program's runner adds to the capture, because they are unknown at run time.
 
 use super::Capture;
 use crate::SourcePlace;
@@ -10,7 +10,7 @@ pub(super) const NAMES_FILE: &str = "names.json";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
-    /// The program as the user knows it; absent if that is the path in the header.
+    /// The program as the user knows it; absent if it is the path in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     pub arrays: Vec<ArrayName>,

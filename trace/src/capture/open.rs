@@ -11,7 +11,7 @@ use crate::{Event, Header, LaunchId, ModuleTable, Parts, SiteTable, StreamId, ca
 use std::path::{Path, PathBuf};
 
 impl Capture {
-    /// Opens the stream files; returns whether all of them end properly.
+    /// Opens the stream files; returns whether all of them are complete.
     pub(super) fn open_streams(&mut self) -> Result<bool> {
         let mut ended = true;
         for id in stream_files(&self.folder)? {
@@ -122,7 +122,7 @@ impl Capture {
             if found != end.thread_accesses {
                 let path = self.folder.join(stream_file_name(end.stream));
                 self.problems.push(format!(
-                    "{}: launch {} made {} thread accesses, but the file contains {found}",
+                    "{}: launch {} performed {} thread accesses, but the file has {found}",
                     path.display(),
                     end.launch,
                     end.thread_accesses

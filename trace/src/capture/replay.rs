@@ -177,7 +177,7 @@ impl Timeline {
         self.launches.get_mut(number as usize)
     }
 
-    /// Returns the event of an entry. `allocations` are those that are live before it.
+    /// Returns the event of an entry. `allocations` are those that are live before the event.
     fn event<'a>(
         &'a self,
         entry: &'a Entry,
@@ -200,7 +200,7 @@ impl Timeline {
             }
             Entry::LaunchEnd(number) => {
                 let stored = &self.launches[*number as usize];
-                let end = stored.end.as_ref().expect("it has this entry");
+                let end = stored.end.as_ref().expect("the entry implies an end");
                 let launch = &stored.launch;
                 HostEvent::LaunchEnd { launch, end }
             }

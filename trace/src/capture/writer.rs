@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time that [`CaptureWriter::finish`] waits for a file's lock, which a thread may hold when its fault handler runs.
+/// Timeout of [`CaptureWriter::finish`] for a file's lock, which a thread may hold when its fault handler runs.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub const EVENTS_FILE: &str = "events.sst";
@@ -100,7 +100,7 @@ impl CaptureWriter {
         Ok(writer)
     }
 
-    /// Ends every file. A capture is incomplete without this, or if anything is written afterwards.
+    /// Ends every file. Unless this is called, or if anything is written afterwards, the capture is incomplete.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
         let mut result = Ok(());
         let streams = self.streams.try_lock_for(FINISH_TIMEOUT);
@@ -120,11 +120,11 @@ fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     }
 }
 
-/// Ends the files of the capture in `folder` if its program exited without doing so. Skips files that have ended.
+/// Ends the files of the capture in `folder` if its program exited without doing so. Skips files with an end chunk.
 pub fn end_capture(folder: &Path, outcome: &Outcome) -> Result<()> {
     let lock = std::fs::File::open(folder).map_err(TraceError::io("open", folder))?;
     let start = Instant::now();
-    // A killed process holds the lock until the system has cleaned up.
+    // A killed process holds the lock until the kernel has cleaned up after it.
     while let Err(TryLockError::WouldBlock) = lock.try_lock() {
         if start.elapsed() > FINISH_TIMEOUT {
             let path = folder.to_owned();

@@ -1,4 +1,4 @@
-//! Reads and writes packed numbers of any bit width, lowest bit first.
+//! Reads and writes packed integers of any bit width, lowest bit first.
 
 use super::vectors::{self, Avx2};
 use crate::WARP_LANES;
@@ -24,7 +24,7 @@ pub(super) struct BitWriter {
     last: Partial,
 }
 
-/// Bits that do not yet fill a word: the lowest `used` bits of `word`, fewer than 64. The others are 0.
+/// Bits that do not yet fill a word: the lowest `used` bits of `word`, fewer than 64. The remaining bits are 0.
 #[derive(Clone, Copy, Default)]
 struct Partial {
     word: u64,
@@ -142,7 +142,7 @@ impl BitWriter {
         };
         debug_assert!(width <= 32 && values[lanes..].iter().all(|&value| value == 0));
         let (mut row, full) = self.row();
-        // The last number may contain fewer values.
+        // The last packed word may contain fewer values.
         let mut left = lanes as u32 * width;
         let low = low_bits(width);
         match width {
@@ -209,7 +209,7 @@ impl BitReader {
         self.at.div_ceil(8) == bytes.len()
     }
 
-    /// Reads a number of at most 64 bits; returns `None` past the end of the bytes.
+    /// Reads an integer of at most 64 bits; returns `None` past the end of the bytes.
     #[inline]
     pub(super) fn get(&mut self, bytes: &[u8], width: u32) -> Option<u64> {
         let (byte, shift) = (self.at / 8, self.at as u32 % 8);
@@ -224,7 +224,7 @@ impl BitReader {
         Some((u128::from_le_bytes(word) >> shift) as u64 & low_bits(width))
     }
 
-    /// Fills `out` with numbers of at most 64 bits.
+    /// Fills `out` with integers of at most 64 bits.
     #[inline]
     pub(super) fn get_all(&mut self, bytes: &[u8], width: u32, out: &mut [u64]) -> Option<()> {
         let end = self.at.checked_add(out.len() * width as usize)?;

@@ -145,7 +145,7 @@ impl Decoder {
         Some(unzigzag(self.varint(payload, 2)?) as u64)
     }
 
-    /// Reads any form except [`FORM_STEP`]. The numbers are the slot, the previous slot, and the slot's move index.
+    /// Reads any form except [`FORM_STEP`], given the slot, the previous slot, and the slot's move index.
     fn form(
         &mut self,
         payload: &[u8],
@@ -281,7 +281,7 @@ impl Decoder {
         Some(())
     }
 
-    /// Reads a width and a list of numbers with this width.
+    /// Reads a width and a list of values of that width.
     fn row(&mut self, bytes: &[u8], out: &mut [u64]) -> Option<()> {
         let width = self.bits.get(bytes, WIDTH_BITS)? as u32;
         (width <= 64).then(|| self.bits.get_all(bytes, width, out))?

@@ -10,9 +10,9 @@ use crate::AccessGroup;
 use crate::varint::{self, zigzag};
 use rustc_hash::FxHashMap;
 
-/// Moves of up to this many bits are written even if the address would take fewer: they compress and might repeat.
+/// Maximum size of a move that is written even if the address would take fewer bits: moves compress and might repeat.
 const SHORT_MOVE_BITS: u32 = 16;
-/// Largest distance at which two lanes form a run.
+/// Maximum stride, in bytes, at which a group of exactly two lanes is a run.
 const CLOSE_BYTES: u64 = 256;
 
 /// The slot, the previous slot, and the index of the slot's move.
@@ -73,7 +73,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the bytes that hardly compress, which follow the head.
+    /// Writes the bytes that hardly compress; they follow the head.
     pub(crate) fn tail(&self, out: &mut Vec<u8>) {
         self.bits.copy_into(out);
     }
@@ -411,8 +411,8 @@ fn is_worth_moving(slot: &Slot, moved: u64, addresses: &[u64]) -> bool {
     bits <= addresses.len() as u32 * frame.bits || !addresses.iter().all(is_inside)
 }
 
-/// Returns the address of lane 0 and the stride, if all lanes have the same stride. Two lanes nearly always do, so they
-/// must also be close together.
+/// Returns the address of lane 0 and the stride, if all lanes have the same stride. A group of exactly two
+/// lanes nearly always qualifies, so the two must also be close together.
 fn run_of(mask: u32, addresses: &[u64]) -> Option<(u64, u64)> {
     let &[first, second, ..] = addresses else {
         return None;

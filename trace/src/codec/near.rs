@@ -295,7 +295,7 @@ impl Encoder {
         });
     }
 
-    /// Updates the shapes of both slots to match their last groups.
+    /// Updates the shapes of the slots `number` and `previous` to match their last groups.
     #[inline(always)]
     pub(super) fn settle_both(&mut self, number: usize, previous: usize) {
         if self.ahead != 0 {

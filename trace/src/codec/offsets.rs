@@ -15,7 +15,7 @@ pub(super) const MIDDLE: i32 = 1 << 30;
 
 pub(super) type Numbers = [i32; WARP_LANES];
 
-/// Distances of the active lanes from a base: signed little-endian numbers of `N` bytes, 2 or 4.
+/// Distances of the active lanes from a base: signed `N`-byte little-endian integers, where `N` is 2 or 4.
 #[derive(Clone, Copy, Debug)]
 pub struct Offsets<'a, const N: usize>(pub &'a [[u8; N]]);
 
@@ -273,7 +273,7 @@ impl Vectors {
     pub(super) fn row(self, frame: Frame, base: u64) -> Option<Row> {
         let distance = base.wrapping_sub(frame.base);
         let frame_bits = frame.bits + frame.shift;
-        // With these limits, lanes below the frame or far above it have the highest of 32 bits set.
+        // With these limits, lanes below the frame or far above it have bit 31 set.
         if distance >> 31 != 0 || frame_bits > 31 {
             return None;
         }

@@ -24,7 +24,7 @@ impl Avx2 {
     }
 }
 
-/// Packs two numbers of `width` bits into each 64-bit lane.
+/// Packs two `width`-bit numbers into each 64-bit lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn paired(numbers: &[u32; WARP_LANES], width: u32) -> [__m256i; 4] {
@@ -39,7 +39,7 @@ fn paired(numbers: &[u32; WARP_LANES], width: u32) -> [__m256i; 4] {
     })
 }
 
-/// Packs numbers of `width` bits, at most 32, two per word.
+/// Packs `width`-bit numbers (at most 32 bits), two per word.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn pairs(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
@@ -52,7 +52,7 @@ pub(super) fn pairs(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 16] {
     pairs
 }
 
-/// Packs numbers of `width` bits, at most 16, four per word.
+/// Packs `width`-bit numbers (at most 16 bits), four per word.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn fours(numbers: &[u32; WARP_LANES], width: u32) -> [u64; 8] {
@@ -101,7 +101,7 @@ pub(super) fn bytes(numbers: &[u32; WARP_LANES]) -> [u64; 4] {
     ]
 }
 
-/// Addresses of up to 32 lanes as coordinates of a frame; the other lanes are 0. If a coordinate needs more than 32
+/// Addresses of up to 32 lanes as coordinates in a frame; the other lanes are 0. If a coordinate needs more than 32
 /// bits, only `any` is valid.
 #[cfg_attr(test, derive(PartialEq, Debug))]
 pub(super) struct Row {
@@ -169,7 +169,7 @@ impl Row {
             _mm256_castsi256_ps(_mm256_srl_epi64(distance, shift))
         };
         let all: [__m256i; 4] = std::array::from_fn(|index| {
-            // Take the lower half of each 64-bit number (lanes 0, 1, 4, 5, 2, 3, 6 and 7), then put them in order.
+            // Take the lower half of each 64-bit number (lanes 0, 1, 4, 5, 2, 3, 6 and 7), then reorder them.
             let halves = _mm256_shuffle_ps::<0b10_00_10_00>(load(2 * index), load(2 * index + 1));
             _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
         });

@@ -190,7 +190,7 @@ fn decompress_frame(stored: &[u8], out: &mut [u8]) -> Option<usize> {
     })
 }
 
-/// Parses and checks a chunk's header; fails with the reason why it is damaged.
+/// Parses and checks a chunk's header; fails with the reason if it is damaged.
 fn parse_chunk_header(
     header: &[u8; CHUNK_HEADER_BYTES],
     offset: u64,

@@ -166,7 +166,7 @@ impl ChunkFile {
         let reader = ChunkReader::open(&path, role)?;
         if let Some(problem) = reader.problem {
             let (Problem::CutOff { offset } | Problem::Damaged { offset, .. }) = problem;
-            let reason = "its last chunk is incomplete, so the file cannot be ended";
+            let reason = "its last chunk is incomplete, so no end chunk can be added";
             return Err(TraceError::damaged(&path, offset, reason));
         }
         if (reader.chunks.last()).is_some_and(|chunk| chunk.kind == Kind::END) {
@@ -201,7 +201,7 @@ impl ChunkFile {
         Ok(())
     }
 
-    /// Adds a chunk, after which the file must be ended again. After a failure, the file ends with the last whole chunk
+    /// Adds a chunk, after which `end` must be called again. After a failure, the file ends with the last whole chunk
     /// and accepts no more chunks.
     pub(crate) fn write(&mut self, mut chunk: SealedChunk) -> Result<()> {
         if chunk.bytes.len() > MAX_CHUNK_BYTES {

@@ -152,7 +152,7 @@ pub struct FirstRead {
     pub perhaps_again_bytes: u64,
 }
 
-/// Parts of tables that are too large to keep until the program ends.
+/// Parts of tables that are too large to keep until the program exits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub received: Vec<Received>,

@@ -11,7 +11,7 @@ impl Parts {
     }
 }
 
-/// Most rows have this many bytes for each pair of address and width.
+/// Number of bytes for each pair of address and width in most rows.
 const USUAL_BYTES: u64 = 4;
 
 fn encode(parts: &mut Parts) -> Vec<u8> {

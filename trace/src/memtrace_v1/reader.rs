@@ -51,7 +51,7 @@ impl<R: BufRead> Reader<R> {
         if usize::from(size[0]) != RECORD_BYTES {
             let found = size[0];
             return Err(reader.damaged(format!(
-                "expected records of 24 bytes, found {found}; this is not memtrace-v1"
+                "expected 24-byte records, found {found}; this is not memtrace-v1"
             )));
         }
         if reader.peek()? == Some(b'\n') {

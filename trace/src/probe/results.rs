@@ -27,7 +27,7 @@ pub struct UnitStatistics {
     /// Smallest value of any thread.
     pub smallest: u64,
     pub largest: u64,
-    /// Number of threads whose value is not the field's start value.
+    /// Number of threads whose value is not the field's initial value.
     pub touched: u64,
 }
 
@@ -45,9 +45,9 @@ pub struct LaunchResult {
     pub kernel: String,
     /// Module that the slots belong to.
     pub module: u32,
-    /// CTAs in x, y and z.
+    /// Number of CTAs in x, y and z.
     pub grid: [u32; 3],
-    /// Threads per CTA in x, y and z.
+    /// Number of threads per CTA in x, y and z.
     pub block: [u32; 3],
     pub first_slot: u32,
     pub slots: u32,
@@ -151,7 +151,7 @@ impl ProbeWriter {
     }
 }
 
-/// Describes how a launch's numbers contradict its probe, if they do. The values file has `available` words.
+/// Returns how a launch's values contradict its probe, if they do. The values file has `available` words.
 fn problem(launch: &LaunchResult, probe: &DefinedProbe, available: u64) -> Option<String> {
     let (first, slots, sites) = (launch.first_slot, launch.slots, probe.sites.len());
     if u64::from(first) + u64::from(slots) > sites as u64 {

@@ -121,7 +121,7 @@ fn inconsistent_launch_is_refused() {
             |launch| launch.slots = 0,
             "`fields` has 6 words, expected 0",
         ),
-        (|launch| launch.units = 0, "the launch has no unit"),
+        (|launch| launch.units = 0, "the launch has no units"),
         (|launch| launch.units = 1 << 63, "expected more than 2^64"),
         (
             |launch| launch.fields.first = u64::MAX,

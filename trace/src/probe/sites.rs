@@ -40,14 +40,14 @@ pub struct PointSite {
     pub column: u32,
     /// Name of the instruction's operation, such as `icmp`; for a block, its name.
     pub what: String,
-    /// Number of the basic block in its function, from 0.
+    /// Index of the basic block in its function, from 0.
     pub block: u32,
-    /// An access's operation, numbered as in the capture; LLVM's opcode for an instruction matched by class; else 0.
+    /// For an access, its operation as in the capture; for an instruction matched by class, LLVM's opcode; otherwise 0.
     pub operation: u32,
     /// Size of an access in bytes (0 if it varies), or of a value or result in bits; for a block, its number of
     /// instructions.
     pub width: u32,
-    /// For a block, the numbers of its possible successors. For a branch, its two targets.
+    /// For a block, the indices of its possible successors; for a branch, those of its two targets.
     pub successors: Vec<u32>,
     /// For a block, its lowest and highest source lines in the function's own file.
     pub lines: Option<(u32, u32)>,

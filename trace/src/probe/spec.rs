@@ -4,7 +4,7 @@ use crate::Pattern;
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A probe. The harness reads it from YAML and validates it; the instrumenter and both runtimes rely on that.
+/// A probe. The harness reads and validates it from YAML; the instrumenter and both runtimes rely on the validation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeSpec {
     pub name: String,
@@ -13,13 +13,13 @@ pub struct ProbeSpec {
     pub kernels: Vec<Pattern>,
     /// Unit that has its own set of fields.
     pub per: Per,
-    /// Numbers that a handler collects at each site.
+    /// Values that a handler collects at each site.
     pub fields: Vec<Field>,
     /// Storage of the fields of handlers that run once per warp.
     pub fields_in: FieldsIn,
     /// Arrays that all sites of a launch share.
     pub tables: Vec<TableSpec>,
-    /// Numbers that the user sets for a run, in order.
+    /// Names of the values that the user sets for a run, in order.
     pub parameters: Vec<String>,
     pub points: Vec<Point>,
 }
@@ -44,7 +44,7 @@ pub enum FieldsIn {
     Memory,
 }
 
-/// A number that a handler changes.
+/// A value that a handler updates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
@@ -80,7 +80,7 @@ impl Field {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
-    /// 32 bits in the handler; totals have 64.
+    /// 32 bits wide in the handler, but 64 bits wide in totals.
     U32,
     #[default]
     U64,
@@ -93,7 +93,7 @@ pub enum Combine {
     /// Sum, starting from 0.
     #[default]
     Sum,
-    /// Minimum, starting from the largest number.
+    /// Minimum, starting from the largest value.
     Min,
     /// Maximum, starting from 0.
     Max,
@@ -158,13 +158,13 @@ pub enum At {
     Load,
     Store,
     Atomic,
-    /// Each non-phi instruction whose result is an integer, a pointer or a floating-point number with 2 to 64 bits.
+    /// Each non-phi instruction whose result is a 2- to 64-bit integer, pointer or floating-point number.
     Value,
     /// Each instruction with a one-bit result, mainly comparisons.
     Predicate,
     Barrier,
     Call,
-    /// Integer arithmetic, logic and comparisons, and address calculations. This and all following points are classes.
+    /// Integer arithmetic, logic and comparisons, and address calculations. This and all later variants are classes.
     Integer,
     /// Floating-point arithmetic and comparisons.
     Float,
@@ -179,12 +179,12 @@ pub enum At {
 }
 
 impl At {
-    /// Returns whether it is an access to global memory.
+    /// Returns whether this is an access to global memory.
     pub fn is_memory(self) -> bool {
         matches!(self, At::Load | At::Store | At::Atomic)
     }
 
-    /// Returns whether it is a class of instructions, whose handlers get only the operation.
+    /// Returns whether this is a class of instructions, whose handlers get only the operation.
     pub fn is_class(self) -> bool {
         self >= At::Integer
     }
@@ -221,11 +221,11 @@ pub enum Pass {
     Site,
     /// `unsigned`: the source line; 0 when unknown.
     Line,
-    /// `unsigned long long`: the launch's number in its stream.
+    /// `unsigned long long`: the launch's index within its stream.
     Launch,
     /// `unsigned long long`: the address.
     Address,
-    /// `unsigned`: bytes of an access, or bits of a value or an instruction's result.
+    /// `unsigned`: size of an access in bytes, or of a value or an instruction's result in bits.
     Width,
     /// `unsigned`: an access's operation, numbered as in the capture; for other instructions, LLVM's opcode.
     Operation,

@@ -1,4 +1,4 @@
-//! The accesses of one warp at one site at one time.
+//! One warp's simultaneous accesses at one site.
 
 use crate::SiteId;
 
@@ -11,7 +11,7 @@ pub const WARP_LANES: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub struct AccessGroup {
     pub site: SiteId,
-    /// Linear CTA number: `x + grid.x * (y + grid.y * z)`.
+    /// Linear CTA index: `x + grid.x * (y + grid.y * z)`.
     pub cta: u32,
     /// Warp within the CTA; lane *l* is the thread `warp * 32 + l`.
     pub warp: u32,
@@ -58,7 +58,7 @@ impl AccessGroup {
         &self.addresses[..self.lanes()]
     }
 
-    /// Returns the thread number within the CTA and the address of every active lane, in lane order.
+    /// Returns the thread index within the CTA and the address of every active lane, in lane order.
     pub fn threads(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let mut rest = self.mask;
         let first_thread = self.warp.wrapping_mul(WARP_LANES as u32);

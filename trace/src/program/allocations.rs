@@ -45,7 +45,7 @@ pub struct Allocation {
     /// The host call that allocated it, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<SourcePlace>,
-    /// Number of the device that was current when it was allocated; `Managed` memory may be elsewhere.
+    /// Ordinal of the device that was current when it was allocated; `Managed` memory may be elsewhere.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub device: u32,
     #[serde(skip)]
@@ -80,7 +80,7 @@ impl Allocation {
 /// The live allocations at one point in the program, by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationMap<'a> {
-    /// Ascending by address, disjoint.
+    /// Sorted by address; disjoint.
     live: Vec<&'a Allocation>,
 }
 

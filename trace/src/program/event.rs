@@ -8,7 +8,7 @@ pub struct Launch {
     /// Position among the program's numbered events (launches, allocations, frees, copies, memsets).
     pub sequence: u64,
     pub stream: StreamId,
-    /// The superstep: the launch's number within its stream, from 0.
+    /// The superstep: the launch's index within its stream, from 0.
     pub launch: LaunchId,
     pub kernel: String,
     /// CTAs in x, y and z.
@@ -22,7 +22,7 @@ pub struct Launch {
     /// `sequence` of the launch whose kernel launched this one; `None` if the host did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// Number of the device on which it ran.
+    /// Index of the device on which it ran.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub device: u32,
 }
@@ -36,7 +36,7 @@ impl Launch {
         self.block.iter().map(|&n| u64::from(n)).product()
     }
 
-    /// Returns the coordinates x, y and z of the CTA with linear number `cta`.
+    /// Returns the coordinates x, y and z of the CTA with linear index `cta`.
     pub fn cta_coordinates(&self, cta: u32) -> [u32; 3] {
         let (x, y) = (self.grid[0].max(1), self.grid[1].max(1));
         [cta % x, cta / x % y, cta / x / y]
@@ -216,7 +216,7 @@ pub enum Gap {
     ArrayCopy,
     /// Unrecorded copies or fills in a CUDA graph.
     GraphMemoryNode,
-    /// Memory is shared with another process; the event is written once.
+    /// Memory that is shared with another process; the event is written once.
     SharedMemory,
     /// Launches of a kernel without instrumentation; the event is written once for each kernel.
     UntracedKernel {
@@ -299,7 +299,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the position among the numbered events, if it has one.
+    /// Returns the event's position among the numbered events, if it has one.
     pub(crate) fn sequence(&self) -> Option<u64> {
         match self {
             Event::Launch(Launch { sequence, .. })

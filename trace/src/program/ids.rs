@@ -18,11 +18,11 @@ macro_rules! id {
 }
 
 id! {
-    /// The superstep: the number of a launch within its stream, from 0, counting all kernels.
+    /// The superstep: the index of a launch within its stream, from 0, counting launches of all kernels.
     LaunchId
 }
 id! {
-    /// Number of a CUDA stream within the program, in order of first use; the default stream is 0.
+    /// Index of a CUDA stream within the program, in order of first use; the default stream is 0.
     StreamId
 }
 id! {

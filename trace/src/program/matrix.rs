@@ -51,7 +51,7 @@ impl Part {
     }
 }
 
-/// Size of an operation: A is m × k, B is k × n, and C is m × n. All are powers of two.
+/// Size of an operation: A is m × k, B is k × n, and C is m × n; m, k and n are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub m: u32,
@@ -121,13 +121,13 @@ pub struct Product {
     pub b: Element,
     pub c: Element,
     pub d: Element,
-    /// For single bits: whether they are combined with XOR instead of AND.
+    /// For 1-bit elements: whether they are combined with XOR instead of AND.
     pub is_xor: bool,
     /// Whether sums are saturated.
     pub saturates: bool,
 }
 
-/// Matrices in shared memory, each with 8 rows of 16 bytes. The lanes pass the addresses of the rows.
+/// Matrices in shared memory, each with eight 16-byte rows. The lanes pass the addresses of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// 1, 2 or 4.

@@ -43,7 +43,7 @@ named! {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// Number within the whole program.
+    /// ID that is unique within the program.
     pub id: SiteId,
     /// Mangled name of its function.
     pub function: String,
@@ -56,15 +56,15 @@ pub struct Site {
     pub op: Op,
     /// Bytes accessed by one thread; 0 if that varies between accesses.
     pub width_bytes: u32,
-    /// Evidence that it accesses global memory.
+    /// Evidence that the site accesses global memory.
     pub proof: Proof,
-    /// Whether its number of executions depends on how long threads wait for each other, and can vary as a result.
+    /// Whether the number of executions depends on how long threads wait for each other, and can vary as a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
 
 impl Site {
-    /// Returns whether it executes the same number of times in each run.
+    /// Returns whether the site executes the same number of times in each run.
     pub fn is_steady(&self) -> bool {
         !self.waits
     }
@@ -92,13 +92,13 @@ pub struct ModuleTable {
     /// Memory instructions, by ascending id.
     pub sites: Vec<Site>,
     pub kernels: Vec<KernelInfo>,
-    /// Number of accepted pieces of inline PTX whose accesses are unknown and therefore not traced.
+    /// Number of accepted inline PTX statements whose accesses are unknown and therefore not traced.
     #[serde(default)]
     pub opaque_assembly: u32,
-    /// Whether the trace contains marks for its kernels' grid barriers.
+    /// Whether the trace contains grid-barrier marks for the module's kernels.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_barriers: bool,
-    /// Whether its kernels can launch kernels, which the GPU runtime must launch on their behalf.
+    /// Whether the module's kernels can launch kernels, which the GPU runtime must launch on their behalf.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub launches: bool,
     /// The user-defined probe and its sites.

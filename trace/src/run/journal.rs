@@ -20,7 +20,7 @@ pub enum Note {
     /// The summary before anything has happened.
     Begin(Summary),
     Device(DeviceInfo),
-    /// The mangled name of the next kernel; other notes refer to it by its number, from 0.
+    /// The mangled name of the next kernel; other notes refer to it by its index, from 0.
     Kernel(String),
     /// A host thread launches a kernel for the first time.
     HostThread,
@@ -75,7 +75,7 @@ impl Journal {
         std::fs::remove_file(&self.path)
     }
 
-    /// Adds a note about a kernel; `note` creates it from the kernel's number.
+    /// Adds a note about a kernel; `note` creates it from the kernel's index.
     pub fn add_for_kernel(&mut self, kernel: &str, note: impl FnOnce(usize) -> Note) -> Result<()> {
         let next = self.kernels.len();
         let number = *self.kernels.get(kernel).unwrap_or(&next);

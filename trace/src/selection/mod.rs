@@ -36,7 +36,7 @@ pub struct Sample {
     pub seed: u64,
 }
 
-/// CTAs with linear numbers `first..=last`.
+/// CTAs with linear indices `first..=last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CtaRange {
     pub first: u32,
@@ -141,9 +141,9 @@ impl Sample {
 }
 
 impl CtaRange {
-    /// Parses a list of linear CTA numbers and ranges, as in `0-15,40`.
+    /// Parses a list of linear CTA indices and ranges, as in `0-15,40`.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, SelectionError> {
-        let expected = "comma-separated linear CTA numbers and ranges, as in 0-15,40";
+        let expected = "comma-separated linear CTA indices and ranges, as in 0-15,40";
         let number = |text: &str| {
             text.trim()
                 .parse::<u32>()
@@ -179,7 +179,7 @@ impl Selection {
         *self == Selection::default()
     }
 
-    /// Returns whether some CTAs of recorded launches are left out.
+    /// Returns whether any CTAs of recorded launches are left out.
     pub fn is_by_cta(&self) -> bool {
         !self.ctas.is_empty() || self.samples(SampleUnit::Ctas)
     }
@@ -265,8 +265,8 @@ impl Chooser {
         }
         let index = *in_scope;
         *in_scope += 1;
-        let of_launches = (selection.sample).filter(|sample| sample.unit == SampleUnit::Launches);
-        match of_launches {
+        let launch_sample = (selection.sample).filter(|sample| sample.unit == SampleUnit::Launches);
+        match launch_sample {
             Some(sample) if !sample.takes_launch(kernel, index) => Recorded::NotSampled,
             _ if selection.is_by_cta() => Recorded::SelectedCtas,
             _ => Recorded::All,

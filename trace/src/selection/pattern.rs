@@ -34,7 +34,7 @@ impl Pattern {
         Ok(patterns)
     }
 
-    /// Returns whether it matches group names, which start with `@`.
+    /// Returns whether the pattern matches group names, which start with `@`.
     pub fn matches_groups(&self) -> bool {
         self.text.starts_with('@')
     }
@@ -43,7 +43,7 @@ impl Pattern {
         self.regex.is_match(name)
     }
 
-    /// Returns whether it matches the function's mangled name or `readable`, its demangled name without parameters.
+    /// Returns whether the pattern matches a function's mangled name, or its demangled name without parameters.
     pub fn matches_function(&self, mangled: &str, readable: &str) -> bool {
         self.matches(readable) || self.matches(mangled)
     }

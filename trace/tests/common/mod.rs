@@ -8,7 +8,7 @@ use std::path::Path;
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::*;
 
-/// Returns the sites that [`any_group`] uses: local numbers 0 to 14 of module 1, one for each operation and one of
+/// Returns the sites that [`any_group`] uses: indices 0 to 14 in module 1, one for each operation and one of
 /// varying width.
 pub fn module() -> ModuleTable {
     let site = |(local, op)| Site {

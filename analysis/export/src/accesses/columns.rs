@@ -188,7 +188,7 @@ impl Columns {
     }
 }
 
-/// Returns the numbers of the active lanes, packed at the front.
+/// Returns the indices of the active lanes, packed at the front.
 #[inline]
 fn lanes_of(mask: u32) -> [u32; WARP_LANES] {
     let mut lanes = std::array::from_fn(|lane| lane as u32);

@@ -42,7 +42,7 @@ pub struct Choice {
     pub launches: Option<BTreeSet<u32>>,
     /// Pattern for the mangled or demangled kernel name.
     pub kernel: Option<Pattern>,
-    /// CTAs by linear number; empty selects all.
+    /// CTAs by linear index; empty selects all.
     pub ctas: Vec<CtaRange>,
     /// Names of the columns, which are always returned in table order; `None` selects all.
     pub columns: Option<Vec<String>>,
@@ -72,7 +72,7 @@ pub fn schema() -> SchemaRef {
 /// A batch from one chunk; the last message is `None` or an error.
 type Message = Result<Option<RecordBatch>>;
 
-/// The number of a launch, and one of its chunks.
+/// The index of a launch, and one of its chunks.
 type Task = (u32, ChunkRef);
 
 /// Iterator over the selected accesses, by launch and then in file order.

@@ -37,11 +37,11 @@ pub enum NestedFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Record {
     pub address: u64,
-    /// Number of the launch in the order of the host's calls.
+    /// Index of the launch in the order of the host's calls.
     pub launch: u32,
     pub cta: u32,
     pub width_bytes: u32,
-    /// Number of the multiprocessor or worker; saturates.
+    /// Index of the multiprocessor or worker; saturates.
     pub sm: u16,
     pub op: Op,
 }
@@ -58,7 +58,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
     pub records: Vec<Record>,
-    /// Indexed by the number of the launch.
+    /// Indexed by launch.
     pub steps: Vec<Step>,
 }
 

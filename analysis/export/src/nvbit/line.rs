@@ -1,4 +1,4 @@
-//! Lines of NVBit's `mem_trace`.
+//! Lines of the output of NVBit's `mem_trace`.
 
 use std::str::FromStr;
 

@@ -74,7 +74,7 @@ fn line_error(path: &Path, line: usize, reason: impl Into<String>) -> ExportErro
 }
 
 struct Stream {
-    /// Stream number in CUDA.
+    /// CUDA's ID of the stream.
     number: u64,
     writer: StreamWriter,
     next: u32,

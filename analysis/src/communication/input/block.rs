@@ -213,8 +213,8 @@ impl Overflow {
     }
 }
 
-/// Moves the in-memory blocks, which come last, to `file` and merges them: records in one shard are similar and
-/// compress well.
+/// Moves the in-memory blocks, which come last, to `file` and merges them, since records in one shard are similar
+/// and compress well.
 fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
     let on_disk = (blocks.iter())
         .take_while(|block| matches!(block, Block::Disk(_)))

@@ -101,8 +101,8 @@ impl Decoder {
         }
     }
 
-    /// Reads a chunk and cuts its groups into records. If addresses are matched, the records cover only the first byte
-    /// of each access.
+    /// Reads a chunk and cuts its groups into records. If accesses are matched by address, the records cover only the
+    /// first byte of each access.
     fn chunk(
         &self,
         source: &dyn GroupSource,

@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// Layout of a [`Record`]'s lanes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// Adjacent accesses: the *k*-th active lane, from 0, at `address + k * width`.
+    /// Adjacent accesses: the *k*-th active lane, counting from 0, accesses `address + k * width`.
     Contiguous,
     /// All lanes at the same address.
     Same,
@@ -129,7 +129,7 @@ impl Record {
         }
     }
 
-    /// Returns the record for accesses that were made `1 << power` times.
+    /// Returns the record for accesses that were performed `1 << power` times.
     pub(crate) fn repeated(mut self, power: u32) -> Self {
         self.origin |= power << SITE_BITS;
         self
@@ -204,7 +204,7 @@ pub(crate) struct Survey {
     width: usize,
 }
 
-/// Returns the binary logarithm of the size of the cells that all writes fill; `written_bits` contains the bits of all
+/// Returns the binary logarithm of the size of the cells that all writes fill; `written_bits` is the bitwise OR of all
 /// [`Record::written_bits`].
 pub(crate) fn shift_of(written_bits: usize) -> u32 {
     if written_bits.is_multiple_of(4) { 2 } else { 0 }

@@ -3,7 +3,7 @@
 //!
 //! Loads in a launch see memory as it was before the launch, unless the thread itself has stored to it. Therefore, a
 //! load counts like the previous one if the warp has not stored to other bytes since. A store that the same threads
-//! have made before in the same phase changes nothing.
+//! have already performed in the same phase changes nothing.
 
 use super::block::ShardCounts;
 use super::phases::Phases;
@@ -14,8 +14,8 @@ use superstep_trace::{AccessGroup, Op, SiteId, WARP_LANES};
 const WARPS: usize = 1 << 10;
 const SLOT_BITS: u32 = 12;
 
-/// Number of groups in a window: more than a multiprocessor's warps make in one iteration of most loops, but only a few
-/// in tests, so that they cover skipped windows.
+/// Number of groups in a window: more than a multiprocessor's warps produce in one iteration of most loops; small in
+/// tests, so that they cover skipped windows.
 const WINDOW: u32 = if cfg!(test) { 16 } else { 1 << 13 };
 /// Minimum number of repetitions in a window. If there are fewer, the next windows are not searched.
 const WORTHWHILE: u32 = WINDOW / 16;
@@ -81,7 +81,7 @@ fn lanes(mut mask: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Current epoch of a warp of one CTA; a new one starts when the warp stores to other bytes. No two warps share one.
+/// Current epoch of a warp of one CTA; a new one starts when the warp stores to other bytes. Warps never share epochs.
 #[derive(Clone, Copy, Default)]
 struct Warp {
     cta: u32,
@@ -97,7 +97,7 @@ struct Slot {
     group: Key,
     line: Line,
     epoch: u64,
-    /// Lanes whose accesses have records; for stores, also earlier ones in the same phase.
+    /// Lanes whose accesses have records from the current epoch or, for stores, from the current phase.
     recorded: u32,
     stored: u32,
     /// Number of records in the block before those of the latest group.
@@ -289,7 +289,7 @@ impl Repeats {
         }
     }
 
-    /// Makes records of a slot's repetitions: for each bit of the repeat counts, those of the lanes whose count has it.
+    /// Makes records of a slot's repetitions: for each bit of the repeat counts, those of the lanes with that bit set.
     fn end_slot(&mut self, index: usize, context: (&Phases, &WideAccesses)) {
         let slot = &mut self.slots[index];
         let Some(op) = slot.op.filter(|_| slot.groups > 0) else {

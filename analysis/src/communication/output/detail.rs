@@ -32,7 +32,7 @@ pub struct SiteFlowKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SiteFlowAmount {
     pub loaded_bytes: u64,
-    /// Loaded bytes that a CTA with a different number stored.
+    /// Loaded bytes that a CTA with a different index stored.
     pub other_cta_bytes: u64,
 }
 
@@ -121,7 +121,7 @@ pub(crate) type SoleAllocation = Option<Option<AllocationId>>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions {
-    /// End and allocation by start.
+    /// End and allocation of each range, by start address.
     live: BTreeMap<u64, (u64, AllocationId)>,
 }
 
@@ -280,9 +280,9 @@ pub(crate) struct Found {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FoundRows {
-    /// By allocation and kernel.
+    /// Rows by allocation and kernel.
     pub(crate) arrays: Vec<ArrayVolume>,
-    /// By kernel, site and allocation.
+    /// Rows by kernel, site and allocation.
     pub(crate) within_launch: Vec<WithinLaunch>,
     pub(crate) accessed: Vec<(SiteId, SiteCount)>,
 }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AllocationId, SiteId};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Receiving CTA of an access across a page boundary, number of the access, and its source.
+/// Receiving CTA, index and source of an access across a page boundary.
 pub(crate) type WideSource = (u32, u32, Tag);
 
 /// Sums over one launch's accesses to some of the pages.
@@ -101,7 +101,7 @@ pub(crate) struct LaunchSums {
     pub(crate) stores: StrideCounts,
 }
 
-/// Sums over some of the chunks or pages, which can be added in any order.
+/// Sums over some of the chunks or pages. They can be added in any order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sums {
     /// Sums by launch position; launches without results are absent.
@@ -128,7 +128,7 @@ impl Sums {
     }
 }
 
-/// Source of an access across a page boundary, in one of its pages. Other machines may analyse the other pages.
+/// One source of an access across a page boundary, found in one of its pages. Others may be analysed elsewhere.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable,
 )]

@@ -107,10 +107,10 @@ impl Amount {
     }
 }
 
-/// Number of transfers from which a shard merges those between the same CTAs.
+/// Minimum number of transfers at which a shard merges those between the same CTAs.
 const JOIN_AT: usize = 1 << 16;
 
-/// Exclusive upper bound on the CTA numbers for which sums by source are kept, 8 bytes each.
+/// Exclusive upper bound on the CTA indices for which sums by source are kept, 8 bytes each.
 const SOURCES: usize = 1 << 20;
 
 /// Amounts that one CTA has received from each CTA of one launch.
@@ -121,11 +121,11 @@ struct BySource {
     /// Bytes and count, by source.
     amounts: Vec<[u32; 2]>,
     sources: Vec<u32>,
-    /// Upper bound on the largest number in `amounts`.
+    /// Upper bound on the largest value in `amounts`.
     added: u32,
 }
 
-/// Returns all writers but the one with index `own`.
+/// Returns all writers except the one with index `own`.
 fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize, &Writer)> {
     (writers.iter().enumerate()).filter(move |&(index, _)| Some(index) != own)
 }

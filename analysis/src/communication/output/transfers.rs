@@ -42,14 +42,14 @@ impl Transfers {
     }
 
     /// Adds up the transfers of each source launch like [`Self::sum`], and passes each sum to `end` as soon as it is
-    /// complete. Returns the results in order of launch.
+    /// complete. Returns the results in launch order.
     pub fn by_launch<A: Default + Send, R: Send>(
         &self,
         add: impl Fn(&mut A, &[Transfer]) + Sync,
         join: impl Fn(&mut A, A) + Sync,
         end: impl Fn(u32, A) -> R + Sync,
     ) -> Result<Vec<R>> {
-        // Only the first and the last launch can have transfers in the parts of other threads.
+        // Only the first and last launches of a part can also have transfers in other threads' parts.
         type Sums<A, R> = (Vec<(u32, A)>, Vec<(u32, R)>);
         let end_middle = |(open, ended): &mut Sums<A, R>| {
             while open.len() > 2 {
@@ -137,11 +137,11 @@ impl Item for Transfer {
     }
 
     fn join(&mut self, other: &Self) -> bool {
-        let same = self.ends() == other.ends();
-        if same {
+        let has_same_ends = self.ends() == other.ends();
+        if has_same_ends {
             self.bytes += other.bytes;
             self.count += other.count;
         }
-        same
+        has_same_ends
     }
 }

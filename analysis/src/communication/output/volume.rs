@@ -30,10 +30,10 @@ table! {
         within_launch_atomic_bytes: u64 ["bytes"] = columns::WITHIN_LAUNCH_ATOMIC_BYTES;
         received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
         received_count: u64 ["reads"] =
-            "each (address, width) once per receiving CTA, launch and source CTA";
+            "each (address, width) pair counted once per receiving CTA, launch and source CTA";
         stored_bytes: u64 ["bytes"] = columns::STORED_BYTES;
         communicated_stored_bytes: u64 ["bytes"] =
-            "later read by another entity, each byte once per launch and CTA that wrote it";
+            "later read by another entity, each byte counted once per launch and CTA that wrote it";
         several_writers_bytes: u64 ["bytes"] = "written by several CTAs in one launch";
         racing_bytes: u64 ["bytes"] = "of these, bytes for which at least one write is a plain store";
     }
@@ -58,7 +58,7 @@ pub struct LaunchVolume {
     pub stream: StreamId,
     pub superstep: LaunchId,
     pub kernel: String,
-    /// Volumes of the launch; its stores count as communicated however much later they are read.
+    /// Volumes of the launch; its stores count as communicated no matter how much later they are read.
     pub volume: Volume,
 }
 
@@ -70,7 +70,7 @@ pub struct KernelVolume {
     pub volume: Volume,
 }
 
-/// Returns the sums of the volumes of each kernel, in order of first launch, and of all launches.
+/// Sums the volumes by kernel, in order of first launch, and over all launches.
 pub(crate) fn by_kernel(launches: &[LaunchVolume]) -> (Vec<KernelVolume>, Volume) {
     let mut kernels: Vec<KernelVolume> = Vec::new();
     let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
@@ -101,7 +101,7 @@ pub struct Flow {
 }
 
 table! {
-    /// A pair of CTAs in two launches, the second of which received bytes from the first.
+    /// Bytes that a CTA in one launch received from a CTA in another launch.
     #[repr(C)]
     pub struct Transfer = "transfers": Copy, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable {
         source_launch: u32 = "launch that wrote the bytes";

@@ -89,7 +89,7 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> AnalysisError {
     move |source| AnalysisError::Spill { path, source }
 }
 
-/// Items of a fixed size, stored as they are in memory: only one process, or machines of the same kind, read them.
+/// Fixed-size items, stored in their in-memory layout: only the same process or machines of the same kind read them.
 pub(crate) trait Fixed: FromBytes + IntoBytes + Immutable {}
 
 impl<T: FromBytes + IntoBytes + Immutable> Fixed for T {}

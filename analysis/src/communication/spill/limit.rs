@@ -50,7 +50,7 @@ impl MemoryLimit {
             record_bytes: percent(28),
             page_bytes: percent(25),
             sorter_bytes: percent(10),
-            // Each record needs 24 bytes twice, and all threads share half of the memory for records.
+            // Each record needs 2 × 24 bytes, and all threads share half of the memory for records.
             shard_records: (percent(28) / 96 / rayon::current_num_threads()).max(MIN_RECORDS),
         }
     }

@@ -308,7 +308,7 @@ fn ordered<T: Item>(items: Vec<Vec<T>>, cancellation: Cancellation) -> Result<Ve
     Ok(parts)
 }
 
-/// Returns the first groups of all parts but the first, estimated from a sample.
+/// Returns the first group of each part but the first, estimated from a sample.
 fn boundaries<T: Item>(items: &[Vec<T>], total: usize) -> Vec<u64> {
     const SAMPLES: usize = 8;
     let parts = (total / SORT_ITEMS).clamp(1, PARTS);
@@ -413,13 +413,13 @@ impl<T: Item> Sorted<T> {
         self.part(0..self.len(), sink)
     }
 
-    /// Passes the items with the given numbers to `sink`, in order.
+    /// Passes the items with the given indices to `sink`, in order.
     pub(crate) fn part(
         &self,
-        numbers: Range<u64>,
+        indices: Range<u64>,
         mut sink: impl FnMut(&T) -> Result<()>,
     ) -> Result<()> {
-        let (first, count) = (numbers.start, numbers.end.saturating_sub(numbers.start));
+        let (first, count) = (indices.start, indices.end.saturating_sub(indices.start));
         let mut step = paced(self.cancellation);
         let Some(run) = &self.run else {
             let items = self.memory.iter().flatten().skip(first as usize);

@@ -1,4 +1,4 @@
-//! A set of byte offsets in a page that can be cleared in time proportional to its size.
+//! A set of byte offsets in a page that can be cleared in time proportional to the number of elements.
 
 use super::shadow::PAGE_BYTES;
 

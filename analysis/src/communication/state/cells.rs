@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The two or more CTAs that wrote one cell in one launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MultipleWriters {
-    /// Writers, in ascending order of CTA; usually two.
+    /// Writers, sorted by CTA; usually two.
     pub(crate) writers: SmallVec<[Writer; 2]>,
     pub(crate) cell: u16,
     /// Bits set in every writer's `counted`.
@@ -22,7 +22,7 @@ pub(crate) struct Writer {
     pub(crate) counted: u8,
 }
 
-/// Cells of `1 << shift` bytes; `shift` is that of [`super::shadow::Page`].
+/// Cells of `1 << shift` bytes each; see [`super::shadow::Page::shift`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cells {
     pub(crate) tags: Vec<Tag>,
@@ -61,7 +61,7 @@ impl Cells {
             + self.multiple.len() * 40
     }
 
-    /// Returns the instruction that wrote the cell at `offset`, and the end of the cells up to `end` that it wrote.
+    /// Returns the instruction that wrote the cell at `offset` and the end of its run of cells, at most `end`.
     #[inline]
     pub(crate) fn site_end(&self, offset: usize, end: usize, shift: u32) -> (u32, usize) {
         let (mut cell, end) = (offset >> shift, (end - 1) >> shift);
@@ -94,7 +94,7 @@ impl Cells {
         index
     }
 
-    /// Frees the entry of `old`, the replaced tag of a cell.
+    /// Frees the entry that `old`, the previous tag of a cell, refers to.
     #[inline]
     fn free_entry(&mut self, old: Tag) {
         if let Some(index) = old.writers_index() {

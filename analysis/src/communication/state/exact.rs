@@ -22,7 +22,7 @@ pub enum Matching {
 
 struct Cell {
     launch: u32,
-    /// Writers, in ascending order of CTA.
+    /// Writers, sorted by CTA.
     writers: SmallVec<[Writer; 1]>,
     plain: bool,
 }
@@ -47,7 +47,7 @@ impl ExactPage {
             .retain(|&at, _| !(offset..offset + len).contains(&usize::from(at)));
     }
 
-    /// Analyses all records of one launch that begin in the page at `base`, ordered by CTA.
+    /// Analyses all records of one launch that begin in the page at `base`; they must be sorted by CTA.
     pub(crate) fn launch(
         &mut self,
         view: &View<'_>,

@@ -33,7 +33,7 @@ impl Untraced {
     }
 }
 
-/// A set of addresses as disjoint, non-adjacent ranges.
+/// A set of addresses, stored as disjoint, non-adjacent ranges.
 #[derive(Clone, Debug, Default)]
 struct Ranges {
     ranges: BTreeMap<u64, u64>,

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// A record with its number among the shard's records in the launch.
+/// A record with its index among the shard's records in the launch.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, IntoBytes, FromBytes, Immutable,
 )]
@@ -29,7 +29,7 @@ struct Ordered {
 impl Item for Ordered {
     #[inline]
     fn key(&self) -> u128 {
-        // The parts have 52, 31, 11 and 34 bits.
+        // The fields are 52, 31, 11 and 34 bits wide.
         let (page, cta) = (u128::from(self.record.page()), u128::from(self.record.cta));
         let phase = u128::from(self.record.phase());
         page << 76 | cta << 45 | phase << 34 | u128::from(self.number)

@@ -6,7 +6,7 @@ use crate::communication::input::record::{Pattern, Record};
 use rustc_hash::FxHashMap;
 
 pub(crate) struct Local {
-    /// Binary logarithm of a cell's size in bytes. All writes fill cells.
+    /// Binary logarithm of a cell's size in bytes. All writes fill whole cells.
     shift: u32,
     /// Cells that have been written.
     written: Bitmap,
@@ -31,7 +31,7 @@ impl Local {
         }
     }
 
-    /// Sets the size of the cells; nothing must have been written.
+    /// Sets the cell size; must be called before any write is recorded.
     pub(crate) fn set_shift(&mut self, shift: u32) {
         self.shift = shift;
     }

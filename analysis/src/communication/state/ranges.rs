@@ -1,4 +1,4 @@
-//! The last writers of a page that can be described by a few ranges, as is usual in regular programs.
+//! The last writers of a page if a few ranges can describe them, as is usual in regular programs.
 
 use super::shadow::{PAGE_BYTES, Tag};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -18,7 +18,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Returns the store of a writer whose accesses do not matter.
+    /// Returns the store of a writer whose individual accesses do not matter.
     pub(crate) fn untraced(tag: Tag) -> Self {
         Self {
             tag,
@@ -49,7 +49,7 @@ impl Store {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(crate) struct Ranges {
-    /// Exclusive ends. The last range ends with the page; the rest of the array repeats its end.
+    /// Exclusive ends. The last range ends with the page; the rest of the array repeats that end.
     ends: [u16; MAX_RANGES],
     stores: [Store; MAX_RANGES],
 }
@@ -64,7 +64,7 @@ impl Ranges {
         }
     }
 
-    /// Returns whether ranges from a file cover a page.
+    /// Returns whether ranges read from a file cover a page.
     pub(crate) fn is_valid(&self) -> bool {
         let is_store = |store: &Store| store.width > 0 && usize::from(store.first) < PAGE_BYTES;
         self.ends.is_sorted()
@@ -75,7 +75,7 @@ impl Ranges {
     /// Returns the index of the range that contains the byte at `offset`.
     #[inline]
     fn index(&self, offset: usize) -> usize {
-        // Without a branch, since reads of a page may be scattered.
+        // Branch-free, since reads of a page may be scattered.
         let before = |end: &u16| usize::from(usize::from(*end) <= offset);
         self.ends.iter().map(before).sum()
     }
@@ -99,7 +99,7 @@ impl Ranges {
     }
 
     /// Returns the accesses that wrote the bytes from `at` to `end` or to the end of the range that contains `at`: the
-    /// offset of the first one, their distance and their number. Also returns where these bytes end.
+    /// offset of the first, the distance between them, and their count. Also returns the end of these bytes.
     #[inline]
     pub(crate) fn stores(&self, at: usize, end: usize) -> ((usize, usize, usize), usize) {
         let index = self.index(at);
@@ -123,7 +123,7 @@ impl Ranges {
         (tag, end.min(self.end(index)))
     }
 
-    /// Returns the instruction that wrote the byte at `offset`, and the end of the bytes that it wrote.
+    /// Returns the instruction that wrote the byte at `offset`, and the end of the range that it wrote.
     #[inline]
     pub(crate) fn site_end(&self, offset: usize) -> (u32, usize) {
         let index = self.index(offset);

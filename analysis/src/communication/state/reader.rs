@@ -267,7 +267,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Marks bytes written by `tag` alone, another entity, as read; returns how many of them this CTA had not read yet.
+    /// Marks bytes whose only writer is `tag`, another entity, as read; returns how many this CTA had not read yet.
     #[inline]
     fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32, tag: Tag) -> u64 {
         let (page, out, base) = (&mut *self.page, &mut *self.out, self.base);
@@ -466,7 +466,7 @@ pub(crate) fn by_allocation(
     sink(regions.at(rest.address), &rest);
 }
 
-/// Marks `bits` of word `word` in the page at `base`, all written by `tag` alone, as read by another entity.
+/// Marks `bits` of word `word` in the page at `base`, whose only writer is `tag`, as read by another entity.
 #[inline]
 pub(crate) fn mark_read(
     page: &mut Page,

@@ -1,7 +1,7 @@
 //! Shadow memory of one page: the last writer of each byte.
 //!
-//! A few ranges describe the writers of most pages. A page with more, or with bytes that multiple CTAs wrote in a
-//! launch, has cells instead, one per aligned 4-byte word. It is split into one cell per byte when part of a word is
+//! A few ranges describe the writers of most pages. A page that needs more, or has bytes that multiple CTAs wrote in
+//! a launch, has cells instead, one per aligned 4-byte word. It is split into one cell per byte when part of a word is
 //! written; most pages are never split.
 
 use super::bitmap::{WORDS, for_each_word};
@@ -45,7 +45,7 @@ pub(crate) struct Tag(pub(crate) u64);
 impl Tag {
     pub(crate) const UNWRITTEN: Tag = Tag(0);
     pub(crate) const HOST: Tag = Tag(1);
-    /// An opaque launch, or an earlier writer.
+    /// Untraced code that may have written the byte, or else whoever wrote it before.
     pub(crate) const UNKNOWN: Tag = Tag(2);
     /// Bit that is set if multiple CTAs wrote; the lower bits are then an index into [`Cells::multiple`] instead of a
     /// CTA number. CTA numbers are smaller.
@@ -90,12 +90,12 @@ impl Tag {
     }
 }
 
-/// Properties of the last store to each byte that a page keeps in addition to the writer.
+/// The properties of the last store to each byte that a page keeps in addition to the writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extra {
-    /// Offset of the store; the largest one if multiple stores in a launch wrote the byte's cell.
+    /// Whether to keep the store's offset: the largest one if multiple stores in a launch wrote the byte's cell.
     pub(crate) starts: bool,
-    /// Number of the instruction; the largest one if multiple instructions wrote the cell in a launch.
+    /// Whether to keep the instruction's site: the largest one if multiple instructions in a launch wrote the cell.
     pub(crate) sites: bool,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Page {
     pub(crate) layout: Layout,
     /// Binary logarithm of a cell's size in bytes: 2 or 0.
     pub(crate) shift: u32,
-    /// One bit for each byte with a single writer, set if another entity has read the byte since.
+    /// One bit for each byte with a single writer, set if another entity has read the byte since the write.
     pub(crate) counted: [u64; WORDS],
     pub(crate) extra: Extra,
 }
@@ -116,7 +116,7 @@ pub(crate) enum Layout {
 }
 
 impl Page {
-    /// Creates a page whose last writer is `tag` everywhere: with one cell per word if `words`, otherwise one per byte.
+    /// Creates a page whose last writer is `tag` everywhere, with one cell per word if `words` is set, or per byte.
     pub(crate) fn new(tag: Tag, words: bool, extra: Extra) -> Self {
         Self {
             layout: Layout::Ranges(Ranges::new(tag)),
@@ -152,8 +152,8 @@ impl Page {
     }
 
     /// Returns the stores that wrote the lowest of `bits` in word `word`, and perhaps the following ones: the offset of
-    /// the first store, their distance and their number. Also returns a mask of the bytes that they wrote. All bytes in
-    /// `bits` must have the same writer, and the page must keep `starts`.
+    /// the first store, the distance between stores, and their count. Also returns a mask of the bytes that they wrote.
+    /// All bytes in `bits` must have the same writer, and the page must keep `starts`.
     #[inline]
     pub(crate) fn stores(&self, word: usize, bits: u64) -> ((usize, usize, usize), u64) {
         let bit = bits.trailing_zeros() as usize;
@@ -195,7 +195,7 @@ impl Page {
         size_of::<Self>() + cells
     }
 
-    /// Returns the last writer of the byte at `offset`, and the first later offset with another one, but at most `end`.
+    /// Returns the last writer of the byte at `offset`, and the first later offset with a different one, at most `end`.
     #[inline]
     pub(crate) fn segment(&self, offset: usize, end: usize) -> (Tag, usize) {
         match &self.layout {

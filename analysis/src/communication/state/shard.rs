@@ -25,7 +25,7 @@ use superstep_trace::SiteId;
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
     pub(crate) pages: FxHashMap<u64, Page>,
-    /// Pages used instead of `pages` if addresses are matched.
+    /// Pages used instead of `pages` if accesses are matched by address.
     exact: FxHashMap<u64, ExactPage>,
     /// Touched bytes, if requested.
     touched: FxHashMap<u64, Touched>,
@@ -415,7 +415,7 @@ impl Marks {
 }
 
 impl Scratch {
-    /// Sets the size of the cells that all writes of a launch to a page fill.
+    /// Sets the cell size, chosen so that every write of a launch to a page fills whole cells.
     pub(crate) fn set_shift(&mut self, shift: u32) {
         self.local.set_shift(shift);
         self.writers.set_shift(shift);

@@ -41,7 +41,7 @@ pub(crate) struct LaunchContext {
 #[derive(Clone, Copy)]
 pub(crate) struct Program<'a> {
     pub(crate) ops: &'a SiteOps,
-    /// Kernels by launch.
+    /// Kernel of each launch.
     pub(crate) kernels: &'a [u32],
     pub(crate) kept: &'a Kept,
     pub(crate) cancellation: Cancellation,
@@ -164,7 +164,7 @@ impl Shards {
             .collect())
     }
 
-    /// Removes the shards and returns the results of each for the whole run.
+    /// Removes the shards and returns each shard's results for the whole run.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Result<ShardOut>> {
         let folder = &self.folder;
         (self.shards.drain(..).enumerate()).map(move |(number, mut shard)| {

@@ -1,7 +1,7 @@
 //! Loads of bytes that nothing has written since their memory was allocated, usually due to bugs in the program.
 //!
 //! A trace does not order the threads of a launch, so an access counts only if it is uninitialised in every order: none
-//! of its bytes (in its page) was written before the launch, earlier by the same thread, or at any time in the launch
+//! of its bytes (in the page) was written before the launch, earlier by the same thread, or at any time in the launch
 //! by another thread's plain store or exchange. Other atomics by other threads do not count as writes, because the
 //! first of them itself reads unwritten bytes. An access with even one written byte does not count, because compilers
 //! load the padding of structures along with their members.
@@ -30,7 +30,7 @@ pub struct UnwrittenRead {
     pub launches: u64,
     /// Maximum number of distinct bytes in one launch.
     pub bytes: u64,
-    /// Bytes of all accesses in all launches.
+    /// Bytes loaded by all accesses in all launches.
     pub loaded_bytes: u64,
 }
 
@@ -125,7 +125,7 @@ fn writer_id(cta: u32, thread: u32) -> u64 {
 
 /// Second pass over the records of a page, made only if unwritten bytes were read in it.
 pub(crate) struct Search {
-    /// Binary logarithm of a cell's size in bytes. All stores fill cells.
+    /// Binary logarithm of a cell's size in bytes. All stores fill whole cells.
     shift: u32,
     /// Thread that overwrites each cell in this launch with a value that does not depend on the old one.
     stored_by: Box<[u64; PAGE_BYTES]>,
@@ -143,7 +143,7 @@ impl Search {
         }
     }
 
-    /// Sets the size of the cells; there must be no stores.
+    /// Sets the cell size; must be called before any store is recorded.
     pub(crate) fn set_shift(&mut self, shift: u32) {
         self.shift = shift;
         self.local.set_shift(shift);

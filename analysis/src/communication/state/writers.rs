@@ -1,4 +1,4 @@
-//! The threads that store each byte of a page in the current launch, used to classify loads in the same launch.
+//! The threads that store to each byte of a page in the current launch, used to classify loads in the same launch.
 
 use super::local::Local;
 use super::shadow::{PAGE_BYTES, Page, Tag, cells};
@@ -23,12 +23,12 @@ fn writer_id(cta: u32, thread: u32) -> u64 {
 }
 
 pub(crate) struct Writers {
-    /// Binary logarithm of a cell's size in bytes. All stores fill cells.
+    /// Binary logarithm of a cell's size in bytes. All stores fill whole cells.
     shift: u32,
-    /// Threads that store each cell.
+    /// Threads that store to each cell.
     threads: Box<[u64; PAGE_BYTES]>,
     is_empty: bool,
-    /// If there are grid barriers, the CTAs that store each cell, by phase. Phases without stores are absent.
+    /// If there are grid barriers, the CTAs that store to each cell, by phase. Phases without stores are absent.
     phases: BTreeMap<u16, Box<[u32; PAGE_BYTES]>>,
 }
 
@@ -42,7 +42,7 @@ impl Writers {
         }
     }
 
-    /// Sets the size of the cells; there must be no writers.
+    /// Sets the cell size; must be called before any writer is added.
     pub(crate) fn set_shift(&mut self, shift: u32) {
         self.shift = shift;
     }
@@ -74,7 +74,7 @@ impl Writers {
         }
     }
 
-    /// Fills in the last writers from earlier phases for cells that are not stored in a phase.
+    /// Fills in the last writers from earlier phases for cells that are not stored to in a phase.
     pub(crate) fn carry_forward(&mut self) {
         let mut phases = self.phases.values_mut();
         let Some(mut previous) = phases.next() else {
@@ -127,7 +127,7 @@ impl Writers {
         let has_stores = self.phases.contains_key(&phase);
         let cell = |byte: usize| byte >> self.shift;
         let counts = |thread, byte: usize| match last.map_or(NO_CTA, |ctas| ctas[cell(byte)]) {
-            // Only this CTA stores the byte in this phase, perhaps after the load.
+            // Only this CTA stores to the byte in this phase, perhaps after the load.
             cta if has_stores && cta & THIS_PHASE != 0 && !is_other(cta) => {
                 !local.is_some_and(|local| local.wrote_in(phase, byte, thread))
                     && previous.is_some_and(|ctas| is_other(ctas[cell(byte)]))
@@ -140,14 +140,14 @@ impl Writers {
         record.times() * bytes.count() as u64
     }
 
-    /// Returns whether an access whose offset and size are ORed to `bounds` fills cells.
+    /// Returns whether an access whose offset and size are ORed into `bounds` fills whole cells.
     #[inline]
     fn is_filled(&self, bounds: usize) -> bool {
         bounds & ((1 << self.shift) - 1) == 0
     }
 
-    /// Returns how many bytes of a record that nothing has written before the launch are stored by another thread than
-    /// the one that loads them, and not earlier by that thread itself, counting each lane's bytes.
+    /// Returns how many of the record's bytes, counted per lane, were unwritten before the launch and are stored by a
+    /// thread other than the one that loads them, if the loading thread has not stored them earlier itself.
     pub(crate) fn unordered(&self, record: &Record, local: Option<&Local>, page: &Page) -> u64 {
         let (width, shift) = (record.width(), self.shift.min(page.shift));
         let bits = record.offset() | width;

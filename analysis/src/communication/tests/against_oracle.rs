@@ -159,7 +159,7 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     )
 }
 
-/// Generates the marks of a warp at a grid barrier, in one or two groups of lanes.
+/// Generates the grid-barrier marks of a warp, in one or two groups of lanes.
 fn any_marks() -> impl Strategy<Value = Vec<(Op, AccessGroup)>> {
     let mask = prop_oneof![Just(u32::MAX), any::<u32>()];
     (0u32..4, 0u32..2, mask).prop_map(|(cta, warp, mask)| {
@@ -443,8 +443,8 @@ fn grid_barriers_order_the_accesses_of_ctas() {
         passed(1),
         load(1),
     ];
-    // CTA 0 may load CTA 1's value in phases 2, where the order is unspecified, and 3. CTA 1 may load CTA 0's value in
-    // phases 0, where the order is unspecified, 1 and 2, but not after its own store.
+    // CTA 0 may load CTA 1's value in phase 2, where the order is unspecified, and in phase 3. CTA 1 may load CTA 0's
+    // value in phase 0, where the order is unspecified, and in phases 1 and 2, but not after its own store.
     assert_eq!(within([cta_1.as_slice(), &cta_0].concat()), 2 + 3);
     let all = cta_0
         .into_iter()
@@ -529,7 +529,7 @@ fn unwritten_reads_are_found() {
     let want = [
         read(0, load as u32, 0, 0, 2, 4, 12),
         read(0, add as u32, 0, 0, 1, 4, 8),
-        // Memory past the end of the allocation is in no allocation.
+        // Memory past the end of the allocation belongs to no allocation.
         read(1, load as u32, 2, 2, 1, 4, 4),
     ];
     assert_eq!(found.unwritten, want);

@@ -162,8 +162,8 @@ fn received(all: &[Transfer], cta: u32) -> (u64, u64) {
     })
 }
 
-/// Returns the volumes that an in-situ run bounds from both sides: it cannot tell bytes that another CTA stores later
-/// in the launch from uninitialised ones.
+/// Removes from a volume what an in-situ run cannot determine exactly: communication within launches, and whether
+/// unwritten bytes are uninitialised or unordered.
 fn known_in_situ(volume: Volume) -> Volume {
     Volume {
         uninitialised_loaded_bytes: volume.uninitialised_loaded_bytes

@@ -49,12 +49,12 @@ fn the_best_even_cut_of_a_stencil_has_the_fewest_crossing_bytes() {
     assert_eq!(two.link_s, 4.0);
     let y = row(2, "y");
     assert_eq!((y.crossing_bytes, y.link_s, y.best), (2 * 8 * 2, 2.0, true));
-    // Blocks of CTA numbers are rows here.
+    // Blocks of consecutive CTAs are rows here.
     assert_eq!(row(2, "linear").crossing_bytes, y.crossing_bytes);
     // All CTAs are on one GPU, so nothing crosses.
     let z = row(2, "z");
     assert_eq!((z.crossing_bytes, z.imbalance, z.best), (0, 2.0, false));
-    // Each middle part of the four has two boundaries: 2 · 16 bytes each way.
+    // Each of the two middle parts has two boundaries: 2 · 16 bytes each way.
     assert_eq!(
         (row(4, "y").crossing_bytes, row(4, "y").link_s),
         (3 * 32, 4.0)

@@ -59,7 +59,7 @@ pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>>
     let cuts = used
         .each_ref()
         .map(|used| used.get(used.len() / 2).copied().unwrap_or(0));
-    // In the published numbers, the middle of an odd number of coordinates is on the low side.
+    // In the published numbers, the middle one of an odd number of coordinates is on the low side.
     let published_cuts = used.each_ref().map(|used| {
         let first_high = used.get(used.len().div_ceil(2));
         first_high.copied().unwrap_or(u32::MAX)

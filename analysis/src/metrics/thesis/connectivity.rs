@@ -9,7 +9,7 @@ table! {
     /// Out-degrees of one launch.
     pub struct ConnectivityRow = "connectivity": Deserialize {
         stream: u32 = "stream of the source launch";
-        superstep: u32 = "number of that launch within the stream, from 0";
+        superstep: u32 = "index of that launch within its stream, from 0";
         kernel: String = "demangled name of its kernel, without parameters";
         entries: u64 = "(CTA, receiving kernel) pairs with transfers";
         mean: f64 ["CTAs"] = "mean out-degree";

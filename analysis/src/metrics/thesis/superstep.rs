@@ -13,7 +13,7 @@ table! {
         kernel: String = columns::KERNEL;
         stored_bytes: u64 ["bytes"] = "stored by the launch and later read by another entity";
         received_bytes: u64 ["bytes"] =
-            "read by the launch from other entities' stores, each byte once per pair of CTAs";
+            "read by the launch from other entities' stores, each byte counted once per pair of CTAs";
         loaded_bytes: u64 ["bytes"] = "read by the launch from other entities' stores, counting every access";
     }
 }

@@ -117,7 +117,7 @@ impl Builder {
         Ok((cubins, waits))
     }
 
-    /// Returns PTX with register limits for kernels that use too many registers in `cubins` for a launch or residency
+    /// Returns PTX with register limits for kernels that, in `cubins`, use too many registers for a launch or residency
     /// that is possible without the probe; `None` if there are no such kernels, or in a dry run.
     fn limited(
         &self,

@@ -86,8 +86,8 @@ struct Kernel<'a> {
     body: usize,
     has_own_size: bool,
     has_own_limit: bool,
-    /// Whether it reads an `%envreg` register. These contain the address of the words that a cooperative launch uses to
-    /// synchronise the grid.
+    /// Whether it reads an `%envreg` register. Such registers contain the address of the words that a cooperative
+    /// launch uses to synchronise the grid.
     waits_for_grid: bool,
 }
 
@@ -147,7 +147,7 @@ fn read(bytes: &[u8]) -> Result<Registers, Box<dyn std::error::Error>> {
     let mut rest = section.data()?;
     let mut registers = Registers::new();
     while let [format, _, low, high, values @ ..] = rest {
-        // Format 4 has a size here, followed by that number of bytes; the others have a value.
+        // Format 4 has a size here, followed by that many bytes; the other formats have a value.
         let size = match format {
             4 => usize::from(u16::from_le_bytes([*low, *high])),
             _ => 0,

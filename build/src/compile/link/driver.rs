@@ -37,7 +37,7 @@ pub const DRIVERS: [Driver; 2] = [
 ];
 
 impl Driver {
-    /// Returns the names of the library's functions, from the headers in `include`; empty if the toolkit lacks them.
+    /// Returns the names of the library's functions, from the headers in `include`; empty if they are missing.
     fn functions(&self, include: &Path) -> BTreeSet<String> {
         let header = |name: &&str| fs::read_to_string(include.join(name)).ok();
         let text: String = self.headers.iter().filter_map(header).collect();

@@ -1,4 +1,4 @@
-//! Shared libraries that an executable needs, and where another machine gets each of them.
+//! Shared libraries that an executable needs, and where to get each of them on another machine.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -182,7 +182,7 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>> {
         let (status, text) = (output.status, String::from_utf8_lossy(&output.stderr));
         let text = text.trim_end();
         let why = format!(
-            "the dynamic loader cannot load it on this machine: `ldd` ended with {status}: {text}"
+            "the dynamic loader cannot load it on this machine: `ldd` failed with {status}: {text}"
         );
         return Err(BuildError::unsupported(file.to_string_lossy(), why));
     }
@@ -200,7 +200,7 @@ fn has_section(file: &Path, name: &str) -> Result<bool> {
     Ok(parsed.is_ok_and(|file| file.section_by_name(name).is_some()))
 }
 
-/// Parses a line of `ldd`: `name => path (address)` or `path (address)`. The line of a missing library has no address.
+/// Parses a line of `ldd`: `name => path (address)` or `path (address)`. The line for a missing library has no address.
 fn library(line: &str) -> Option<Library> {
     let path = |found: &str| Some(found.rsplit_once('(')?.0.trim().to_owned());
     let (name, path) = match line.split_once("=>") {

@@ -21,8 +21,8 @@ struct Entry {
 };
 
 /* The symbols of the linked units, and the kind of the entry that precedes each unit's entries and has the unit's
- * symbol as its address (unit.h). The section has the entries of all units in the file, including those linked into
- * other modules. SUPERSTEP_NAMES is a file with one ENTRY(symbol) per line. */
+ * symbol as its address (unit.h). The section contains the entries of all units in the file, including those linked
+ * into other modules. SUPERSTEP_NAMES is a file with one ENTRY(symbol) per line. */
 #define ENTRY(symbol) ".globl " #symbol "\n.hidden " #symbol "\n" #symbol ": .byte 0\n"
 __asm__(".pushsection .rodata\n"
         "superstep_units:\n"

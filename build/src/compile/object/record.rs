@@ -1,7 +1,7 @@
 //! Records of device code, which are written into host objects during compilation and read from executables.
 //!
-//! A record is in the section [`SECTION`], which is not loaded at run time. Linkers concatenate the sections of their
-//! inputs, so a file has one record for each of its modules:
+//! A record is stored in the section [`SECTION`], which is not loaded at run time. Linkers concatenate the sections
+//! of their inputs, so a file has one record for each of its modules:
 //!
 //! ```text
 //! magic (16 bytes) · length of the head (8 bytes, little endian) · head (JSON) · bitcode, unit by unit
@@ -29,7 +29,7 @@ pub(crate) struct Head {
     /// Working folder of the compiler, to which file names are relative. Empty for suite programs, which do not depend
     /// on it.
     pub(crate) folder: String,
-    /// Whether it must be linked with other device code.
+    /// Whether the code must be linked with other device code.
     pub(crate) relocatable: bool,
     pub(crate) units: Vec<usize>,
 }

@@ -1,13 +1,13 @@
 //! Programs with a default stream per host thread, which nvcc builds with `--default-stream per-thread`.
 //!
-//! A macro makes CUDA's headers call per-thread functions, and Clang's flag makes kernel launches do so. nvcc launches
-//! kernels with functions from a header, so it needs only the macro.
+//! A macro makes CUDA's headers call per-thread functions, and Clang's flag does the same for kernel launches. nvcc
+//! launches kernels through functions in a header, so it needs only the macro.
 
 use crate::manifest::Flags;
 
 const MACRO: &str = "CUDA_API_PER_THREAD_DEFAULT_STREAM";
 
-/// Clang's flag, which its driver accepts only for HIP.
+/// Clang's flag, passed directly to the front end because the driver accepts it only for HIP.
 pub(crate) const FLAGS: [&str; 2] = ["-Xclang", "-fgpu-default-stream=per-thread"];
 
 pub(crate) const DEFINITION: &str = "-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1";

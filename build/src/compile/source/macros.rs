@@ -22,7 +22,7 @@ pub(crate) fn nvcc_macros(version: Version, architectures: &[u32]) -> Vec<String
     if !architectures.is_empty() {
         let list: BTreeSet<u32> = architectures.iter().copied().collect();
         let list: Vec<String> = list.iter().map(|arch| format!("{arch}0")).collect();
-        // Clang defines it too, with the single architecture that it compiles for.
+        // Clang defines it too, but only with the architecture that it is compiling for.
         flags.push("-U__CUDA_ARCH_LIST__".into());
         flags.push(format!("-D__CUDA_ARCH_LIST__={}", list.join(",")));
     }

@@ -1,7 +1,7 @@
 //! Limits the size of the build-step cache by removing the least recently used steps.
 //!
-//! The modification time of a step's folder is that of its last use, which `StepCache::find` sets. Recently used steps
-//! are kept regardless of the size limit, since another process may be building with them.
+//! `StepCache::find` sets the modification time of a step's folder to the time of the step's last use. Recently used
+//! steps are kept regardless of the size limit, since another process may be building with them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -39,8 +39,8 @@ struct Step {
 }
 
 impl StepCache {
-    /// Removes the least recently used steps until the others are within `limits`. Also removes unfinished steps left
-    /// by killed processes.
+    /// Removes the least recently used steps until the remaining ones are within `limits`. Also removes unfinished
+    /// steps left by killed processes.
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned> {
         let now = SystemTime::now();
         let old = |used: SystemTime| {

@@ -79,7 +79,7 @@ impl Args {
         self.text(flag).with([Arg::Output(name)])
     }
 
-    /// Adds the content of the headers that the compiler reads to the key.
+    /// Includes in the key the content of the headers that the compiler reads.
     pub fn reading_headers(self) -> Self {
         let headers = Some(DEPENDENCIES);
         let args = self.text("-MD").output("-MF", DEPENDENCIES);
@@ -294,7 +294,7 @@ impl Stage<'_> {
         let status = if output.status.success() {
             "succeeded but did not write all expected output files".to_owned()
         } else {
-            format!("ended with {}", output.status)
+            format!("failed with {}", output.status)
         };
         let text = [output.stdout, output.stderr].concat();
         Err(BuildError::Command {

@@ -1,4 +1,4 @@
-//! Tests for programs that end, hang, or are killed.
+//! Tests for programs that exit, hang, or are killed.
 
 use super::super::Kill;
 use super::*;

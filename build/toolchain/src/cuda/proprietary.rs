@@ -16,10 +16,10 @@ pub struct ProprietaryPackage {
     requirement: &'static str,
     pub sha256: &'static str,
     bytes: u64,
-    /// Folder in the wheel with `include` and the libraries.
+    /// Folder in the wheel that contains `include` and the libraries.
     folder: &'static str,
     headers: &'static str,
-    /// Names to link against. A name ending in `_static` stands for the shared library.
+    /// Names of the libraries to link against. A name ending in `_static` stands for the shared library.
     libraries: &'static str,
     /// Packages whose headers this package's headers include.
     pub needs: &'static [&'static str],
@@ -166,13 +166,13 @@ impl ProprietaryPackage {
         self.headers.split(' ')
     }
 
-    /// Names to link against. A name ending in `_static` stands for the shared library.
+    /// Returns the library names to link against. A name ending in `_static` stands for the shared library.
     pub fn libraries(&self) -> impl Iterator<Item = &'static str> {
         self.libraries.split(' ')
     }
 
-    /// Returns the folder with its `include` and `lib` if this machine's python3 has the package for the same CUDA
-    /// version.
+    /// Returns the folder that contains the package's `include` and `lib` if this machine's python3 has the package for
+    /// the same CUDA version.
     pub fn installed(&self) -> Option<PathBuf> {
         let (package, folder) = (self.wheel().package(), self.folder);
         let script = format!(

@@ -1,4 +1,4 @@
-//! Determines whether a folder is a complete CUDA toolkit and which version it is.
+//! Determines whether a folder is a complete CUDA toolkit and, if so, of which version.
 
 use crate::variable::CACHE;
 use std::path::{Path, PathBuf};

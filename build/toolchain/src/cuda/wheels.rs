@@ -45,8 +45,8 @@ pub(crate) const NVCC: Wheel = Wheel {
     extracted: &["bin/ptxas", "include/", "nvvm/libdevice/"],
 };
 
-/// The wheels to fetch. `fatbinary` exists only in the 13.x compiler wheels; the smallest of these produces the same
-/// files from 12.9's cubins as the later ones.
+/// The wheels to fetch. `fatbinary` exists only in the 13.x compiler wheels; from 12.9's cubins, the smallest of
+/// these wheels produces the same files as the later ones.
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {
@@ -112,8 +112,8 @@ pub enum WheelError {
     DiskFull(PathBuf),
     /// pip's exit code does not explain why it failed; the last lines of its output do.
     #[error(
-        "failed to fetch the CUDA wheels: `{line}` ended with {status}; configure pip for a reachable index that has them (for x86-64 Linux with glibc), or install a CUDA toolkit of version 12.0 or newer and set \
-         {CUDA} to it:\n{output}"
+        "failed to fetch the CUDA wheels: `{line}` failed with {status}; configure pip for a reachable index that has them (for x86-64 Linux with glibc), or install CUDA 12.0 or newer and set \
+         {CUDA} to its folder:\n{output}"
     )]
     Pip {
         line: String,
@@ -200,7 +200,7 @@ pub(crate) fn install(search: &Search, progress: Progress) -> Result<PathBuf, Wh
     std::fs::write(&stamp_file, stamp()).map_err(WheelError::io(&stamp_file))?;
 
     if root.exists() {
-        // A damaged folder is moved away first, so that no reader sees parts of both.
+        // A damaged folder is moved away first, so that no reader sees parts of the old and of the new folder.
         std::fs::rename(&root, staging.path().join("damaged")).map_err(WheelError::io(&root))?;
     }
     std::fs::rename(&merged, &root).map_err(WheelError::io(&root))?;
@@ -257,7 +257,7 @@ pub(crate) fn download(
 fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
     let start = wheel.requirement.replace('-', "_").replace("==", "-") + "-";
     let entries = std::fs::read_dir(dir).map_err(WheelError::io(dir))?;
-    let absent = || WheelError::Merge(format!("pip left no {start}*.whl in {}", dir.display()));
+    let absent = || WheelError::Merge(format!("pip created no {start}*.whl in {}", dir.display()));
     let file = (entries.filter_map(Result::ok))
         .find(|entry| entry.file_name().to_string_lossy().starts_with(&start))
         .map(|entry| entry.path())

@@ -16,13 +16,13 @@ use superstep_trace::captures_in;
 
 use crate::{capture, terminal};
 
-/// Environment variable with the path of a Python that has the `superstep` module and Spark.
+/// Environment variable that names a Python interpreter with the `superstep` module and Spark.
 const PYTHON: &str = "SUPERSTEP_PYTHON";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Captures: folders, or any file in them. A folder with captures of multiple processes, or of a run, selects all
-    /// of them.
+    /// Captures: folders, or any file in them. A folder with captures of multiple processes, or the folder of a run,
+    /// selects all captures in it.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
     /// Folder for the tables, as CSV and JSON; with multiple captures, each gets a subfolder.
@@ -43,7 +43,7 @@ pub struct Args {
     /// Memory per task outside the Java heap [default: 1GB].
     #[arg(long, value_name = "SIZE", requires = "spark")]
     task_memory: Option<ByteSize>,
-    /// Give up if there is no executor after this time [default: 120].
+    /// Give up if no executor is available after this time [default: 120].
     #[arg(long, value_name = "SECONDS", requires = "spark")]
     executor_wait: Option<u32>,
     /// Spark setting; can be given multiple times.
@@ -141,18 +141,18 @@ fn on_cluster(args: &Args, captures: &[PathBuf], master: &str) -> Result<i32, Fa
         Ok(status) if status.success() => {}
         Ok(_) => bail!(
             Tool,
-            "failed to find the module superstep in {}: install the wheel that `cargo xtask wheel` builds, with pyspark, pandas and pyarrow, or name another Python in {PYTHON}",
+            "failed to find the module superstep in {}: install the wheel that `cargo xtask wheel` builds, with pyspark, pandas and pyarrow, or set {PYTHON} to another Python interpreter",
             python.display()
         ),
         Err(error) => bail!(
             Tool,
-            "failed to start {}: {error}; name a Python in {PYTHON}",
+            "failed to start {}: {error}; set {PYTHON} to a Python interpreter",
             python.display()
         ),
     }
     let status = command.arg("--").args(captures).status();
     let status = status.map_err(|error| Failure::internal("start Python", error))?;
-    // Python exits with the same codes; a killed process has no code.
+    // `superstep.spark` uses the same exit codes; a killed process has none.
     Ok(status.code().unwrap_or(exit_code::CLUSTER))
 }
 

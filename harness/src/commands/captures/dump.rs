@@ -25,7 +25,7 @@ pub struct Args {
     /// Only this launch, or launches A to B (inclusive), numbered from 0 in each stream.
     #[arg(long, value_name = "N|A..B", value_parser = parse_range)]
     launch: Option<RangeInclusive<u32>>,
-    /// Only the CTA with this linear number.
+    /// Only the CTA with this linear index.
     #[arg(long, value_name = "N")]
     cta: Option<u32>,
     /// Only accesses from this source line.

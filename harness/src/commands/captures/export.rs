@@ -120,7 +120,7 @@ fn tables_in(
 ) -> Result<Vec<PathBuf>, Failure> {
     let has_no_accesses = selected.is_empty() && capture.is_in_situ();
     if has_no_accesses {
-        eprintln!("note: the run was in situ, so there is no table of accesses");
+        eprintln!("note: accesses were added up in situ, so there is no table of accesses");
     }
     (TableName::ALL.iter())
         .filter(|table| selected.is_empty() || selected.contains(table))

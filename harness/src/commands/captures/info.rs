@@ -34,7 +34,7 @@ struct Info<'a> {
     outcome: Option<&'a Outcome>,
     stored_bytes: u64,
     thread_accesses: u64,
-    /// Whether accesses were summed while kernels ran, and are not in the capture.
+    /// Whether accesses were aggregated while kernels ran, so that the capture does not contain them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     in_situ: bool,
     modules: Vec<ModuleInfo<'a>>,
@@ -47,13 +47,13 @@ struct Contents {
     streams: Vec<StreamInfo>,
     kernels: Vec<KernelInfo>,
     launches: u64,
-    /// Launches that were running when the capture stopped.
+    /// Number of launches that were running when the capture stopped.
     launches_not_ended: u64,
     allocations: u64,
     allocated_bytes: u64,
     copies: u64,
     memsets: u64,
-    /// Launches of code that Superstep did not build.
+    /// Number of launches of code that Superstep did not build.
     opaque_launches: u64,
     notes: Vec<String>,
 }

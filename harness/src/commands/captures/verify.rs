@@ -27,7 +27,7 @@ pub struct Args {
     /// PROGRAM`.
     #[arg(long, conflicts_with = "path")]
     ncu_options: bool,
-    /// Print JSON; with --counters, the numbers of every launch.
+    /// Print JSON; with --counters, include the counts of every launch.
     #[arg(long, conflicts_with = "ncu_options")]
     json: bool,
 }
@@ -88,7 +88,7 @@ fn compare(capture: &Path, file: &Path) -> Result<Comparison, Failure> {
         Ok(text) => text,
         Err(error) => bail!(
             Usage,
-            "failed to read {shown}: {error}; give a CSV file from ncu"
+            "failed to read {shown}: {error}; expected a CSV file from ncu"
         ),
     };
     let capture = capture::open(capture)?;

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     } else if args.source.has_any() {
         bail!(
             Usage,
-            "failed to use the files and arguments: a suite has its own; give them with a CUDA file or an executable"
+            "failed to use the files and arguments: a suite defines its own; give them only with a CUDA file or an executable"
         );
     } else {
         session.suite(&args.suite)?
@@ -140,7 +140,7 @@ fn with_both_injections(names: &[String]) -> Vec<&str> {
     all
 }
 
-/// Builds all variants of each program, or with `probes` the native variant and one for each probe.
+/// Builds all variants of each program, or, with `probes`, the native variant and one for each probe.
 fn build_programs<'a>(
     session: &Session,
     fetched: &Fetched<'a>,

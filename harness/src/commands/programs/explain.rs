@@ -93,7 +93,7 @@ fn explain_source(args: &Args, session: &Session) -> Result<i32, Failure> {
         if operations.is_empty() {
             bail!(
                 Usage,
-                "failed to find a function that matches `{kernel}`: those with memory operations are {}",
+                "failed to find a function that matches `{kernel}`: the functions with memory operations are {}",
                 names.into_iter().collect::<Vec<_>>().join(", ")
             );
         }

@@ -63,7 +63,7 @@ pub struct CampaignResult {
 }
 
 impl Campaign<'_> {
-    /// Runs the missing injections. Returns all outcomes in order, or fewer after an interruption.
+    /// Runs the remaining injections. Returns all outcomes in order, or fewer after an interruption.
     pub fn run(
         &self,
         options: &CampaignOptions,
@@ -175,7 +175,7 @@ impl Campaign<'_> {
         case.execute(Kind::Probed, program, &folder, None)
     }
 
-    /// Writes `campaign.json`, or fails if it exists and describes another campaign.
+    /// Writes `campaign.json`, or fails if it exists and describes a different campaign.
     fn check_identity(&self, options: &CampaignOptions, space: &Space) -> Result<(), Failure> {
         let path = self.folder.join("campaign.json");
         let program = self.flip;
@@ -191,8 +191,8 @@ impl Campaign<'_> {
             Ok(text) if is_same(&text) => Ok(()),
             Ok(_) => bail!(
                 Usage,
-                "cannot resume the campaign in {}: it has a different seed, size or build of the program; remove the folder, or \
-                 give a different --out",
+                "cannot resume the campaign in {}: it was started with a different seed, size or build of the program; \
+                 remove the folder, or give a different --out",
                 self.folder.display()
             ),
             Err(_) => write_json(&path, &identity),

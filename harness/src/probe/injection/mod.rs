@@ -1,7 +1,7 @@
 //! Error injection: a campaign of runs, each of which flips one bit of one result.
 //!
-//! `profile` runs the program without injecting an error and counts executions, `select` chooses injections among them,
-//! `campaign` performs them, `outcome` classifies the results, and `vulnerability` adds them up by kernel and line.
+//! `profile` runs the program without injecting an error and counts executions, `select` chooses injections from these,
+//! `campaign` performs them, `outcome` classifies the results, and `vulnerability` sums them by kernel and line.
 //! Injection *i* depends only on the seed and on *i*, and identifies an execution by its thread. Therefore
 //! interruptions, the number of parallel runs and the order in which a GPU runs threads do not change the result of a
 //! campaign.

@@ -15,7 +15,7 @@ use superstep_build::run::End;
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     Masked,
-    /// Ended by a signal, or out of memory.
+    /// The program was killed by a signal, or ran out of memory.
     Crash,
     Hang,
     /// A kernel failed, the exit code or an expected message differs, or there is an error message.
@@ -51,7 +51,7 @@ impl Effect {
 }
 
 impl Outcome {
-    /// All classes except missed injections, in the figure's order.
+    /// All outcomes except `Missed`, in the figure's order.
     pub const ALL: [Outcome; 6] = [
         Outcome::Masked,
         Outcome::Crash,
@@ -109,7 +109,7 @@ impl Outcome {
         if outputs_equal(&reference.files, &run.files, checks).ok {
             return Outcome::Masked;
         }
-        // Compares only files: the pattern matches every line of standard output.
+        // Compares only files: the pattern marks every line of standard output as volatile.
         let files_only = Checks {
             volatile_lines: Regex::new("").into_iter().collect(),
             ..checks.clone()
@@ -151,13 +151,13 @@ pub struct Tally {
     pub share: [f64; 3],
 }
 
-/// Counts the outcomes of each class, excluding missed injections.
+/// Counts the outcomes by class, excluding missed injections.
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     let injected = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
     let all = injected.count() as u64;
     let tally = |outcome| {
-        let same = outcomes.iter().filter(|&&other| other == outcome);
-        let count = same.count() as u64;
+        let matching = outcomes.iter().filter(|&&other| other == outcome);
+        let count = matching.count() as u64;
         Tally {
             outcome,
             count,
@@ -167,7 +167,7 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
     Outcome::ALL.map(tally).into()
 }
 
-/// Formats one line per program with one column per effect. The mean weights all programs equally.
+/// Formats one line per program with one column per effect. The mean gives all programs equal weight.
 pub fn effect_table(programs: &[(String, Vec<Tally>)]) -> String {
     let header = ["program", "injections"].into_iter();
     let header = header.chain(Effect::ALL.map(Effect::word));

@@ -1,4 +1,4 @@
-//! The space of possible injections, and the choice among them.
+//! The space of possible injections, and the choice of injections from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use superstep_trace::{ProbeResults, SiteTable, TraceError};
 table! {
     /// One injection: a flipped bit in the result of one execution of an instruction.
     pub struct Injection: Eq, Serialize, Deserialize {
-        number: u64 = "number of the injection, from 0";
-        launch: u32 = "number of the launch in its stream";
+        number: u64 = "index of the injection, from 0";
+        launch: u32 = "index of the launch within its stream";
         kernel: String = "its kernel";
         site: u32 = "the instruction's place";
-        thread: u64 = "number of the thread in the launch";
-        execution: u64 = "number of the execution, among this thread's executions of the instruction in the launch, from 0";
-        bit: u32 = "the bit that was flipped, from 0";
+        thread: u64 = "linear index of the thread in the launch";
+        execution: u64 = "index of the execution among this thread's executions of the instruction in the launch, from 0";
+        bit: u32 = "index of the flipped bit, from 0";
         target: String = "value, predicate or memory (the result of a load or an atomic)";
         what: String = "the instruction's operation";
         file: String = "its source file; empty when unknown";
@@ -31,14 +31,14 @@ table! {
 pub struct Choice {
     row: usize,
     number: u64,
-    /// Position among the executions, in units of 2^-64.
+    /// Position among the executions, as a fraction in units of 2^-64.
     part: u64,
     bit: u32,
 }
 
 #[derive(Debug, Clone)]
 struct Row {
-    /// An injection without the numbers that depend on the choice.
+    /// An injection in which the fields that depend on the choice are not filled in.
     template: Injection,
     slot: u32,
     executions: u64,
@@ -48,7 +48,7 @@ struct Row {
 #[derive(Debug, Clone, Default)]
 pub struct Space {
     rows: Vec<Row>,
-    /// Executions before each row, with the total at the end.
+    /// Number of executions before each row, followed by the total.
     offsets: Vec<u64>,
 }
 

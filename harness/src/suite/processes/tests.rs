@@ -75,9 +75,9 @@ fn files_of_a_single_process_have_their_usual_paths() {
     assert_eq!(collected(idle.path()).summary.unwrap().launches, 0);
     assert!(idle.path().join("capture/events.sst").is_file());
     // A program without CUDA writes no files. If it was stopped, it is unknown whether it would have used CUDA.
-    let (over, stopped) = (root(), root());
-    assert_eq!(collected(over.path()).summary.unwrap().launches, 0);
-    assert!(over.path().join("capture/events.sst").is_file());
+    let (finished, stopped) = (root(), root());
+    assert_eq!(collected(finished.path()).summary.unwrap().launches, 0);
+    assert!(finished.path().join("capture/events.sst").is_file());
     let result = collect(stopped.path(), None, Backend::Cpu, false);
     assert!(result.unwrap().summary.is_err());
 }

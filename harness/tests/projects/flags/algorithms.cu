@@ -1,4 +1,4 @@
-// Headers that behave differently when device code is linked: in that case, CUB and Thrust launch from kernels.
+// Headers that behave differently when device code is linked: in that case, CUB and Thrust launch kernels from kernels.
 #include <cooperative_groups.h>
 #include <cub/cub.cuh>
 #include <cuda/atomic>

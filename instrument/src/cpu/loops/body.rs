@@ -116,8 +116,8 @@ fn is_plain_ptx(call: Call) -> bool {
     assembly.is_some_and(|(template, _)| ptx::only_computes(&template))
 }
 
-/// Whether a call reads the thread state, as do calls to device functions, reads of other special registers, and most
-/// inline PTX.
+/// Returns whether a call reads the thread state, as do calls to device functions, reads of other special registers,
+/// and most inline PTX.
 fn needs_thread_block(call: Call) -> bool {
     let Some(callee) = call.get_called_fn_value() else {
         return !is_plain_ptx(call);
@@ -126,7 +126,7 @@ fn needs_thread_block(call: Call) -> bool {
     name.starts_with("llvm.nvvm.read.ptx.sreg.") || !callee.is_declaration() && !is_probe(&name)
 }
 
-/// Whether an instruction can be repeated: it is not an atomic or volatile access, nor a function call.
+/// Returns whether an instruction can be repeated: it is not an atomic or volatile access, nor a function call.
 fn is_repeatable(instruction: Instruction) -> bool {
     match instruction.get_opcode() {
         AtomicRMW | AtomicCmpXchg | Fence | Invoke | CallBr => false,

@@ -58,7 +58,7 @@ fn test<'m>(instruction: Instruction<'m>, column: Value<'m>) -> Option<(u32, boo
     let compared = instruction.operand(0);
     let mut number = instruction.operand(1).constant_integer()? as u32;
     if compared != column {
-        // Even with overflow, the sum equals the number in only one column.
+        // Even with overflow, the sum equals the constant in only one column.
         if compared.opcode() != Some(Opcode::Add) || compared.operand(0) != column {
             return None;
         }

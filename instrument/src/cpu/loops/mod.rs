@@ -5,9 +5,9 @@
 //! entry or a barrier up to the next barrier or the end is a *region*, and each region becomes a loop over the CTA's
 //! threads (continuation-based synchronization: Meyer, Alpay, Hack, Fröning and Heuveline, IWOCL 2023). Values that a
 //! thread needs after a barrier are kept in its CTA's *frame*. The runtime calls the kernel's *step* function for a
-//! region and a range of threads; it returns the region in which they continue. Threads that diverge at a barrier get
-//! separate calls. Kernels that wait in any other way ([`CpuKernel::can_loop`]) or have variable-sized allocas are
-//! not changed: their threads run as fibers.
+//! region and a range of threads; the function returns the region in which these threads resume. Threads that diverge
+//! at a barrier get separate calls. Kernels that wait in any other way ([`CpuKernel::can_loop`]) or have variable-sized
+//! allocas are not changed: their threads run as fibers.
 
 mod body;
 mod columns;

@@ -19,7 +19,7 @@ const SPARE_INSTRUCTIONS: usize = 4000;
 pub struct Region<'m> {
     /// Has the body's parameters and returns the next region.
     pub function: Function<'m>,
-    /// Possible results: numbers of regions, or [`EXIT`].
+    /// Possible results: indices of regions, or [`EXIT`].
     pub exits: Vec<u32>,
 }
 

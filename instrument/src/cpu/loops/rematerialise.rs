@@ -1,6 +1,6 @@
 //! Recomputes values after a barrier if keeping them in the frame would cost more. This is possible for values that
 //! depend only on the thread's coordinates and the kernel's parameters. Values that are equal for all threads move out
-//! of the region's loop; others are recomputed only if that is cheap. This also makes addresses in the loop regular.
+//! of the region's loop; others are recomputed only if that is cheap. This also makes the loop's addresses regular.
 
 use super::body::Ids;
 use super::waits_for_cta;

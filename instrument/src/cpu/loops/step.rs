@@ -11,8 +11,8 @@ use crate::ir::{
 use std::mem::offset_of;
 use superstep_abi::cpu::{DIVERGED, SuperstepThread};
 
-/// Row lengths that get specialised loops: powers of two, which are common tile widths, and too short for a loop of
-/// unknown length to benefit from vectorisation.
+/// Row lengths that get specialised loops: powers of two that are common tile widths, and too short for a loop of
+/// unknown trip count to benefit from vectorisation.
 const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
 /// Maximum total number of instructions in regions with specialised loops.
 const MAX_INSTRUCTIONS: usize = 400;
@@ -79,7 +79,7 @@ pub fn make<'m>(
         }
         chosen
     };
-    // The range usually starts at thread 0, which needs no division.
+    // The range usually starts at thread 0, whose coordinates need no division.
     let [locate, located] = ["locate", "located"].map(|name| function.append_block(name));
     let is_first = builder.compare(EQ, first, zero);
     builder.branch_if(is_first, located, locate);
@@ -116,7 +116,7 @@ pub fn make<'m>(
     name
 }
 
-/// Whether a CTA is likely to have rows shorter than a few vectors; a CTA with a single row does not count.
+/// Returns whether a CTA is likely to have several rows, each shorter than a few vectors.
 fn may_have_short_rows(regions: &[Region]) -> bool {
     let sizes = regions.iter().map(|it| it.function.instructions().len());
     let has_rows = |region: &Region| {
@@ -146,7 +146,7 @@ impl<'m> Variable<'m> {
 }
 
 struct Start<'m> {
-    /// Number and coordinates of the first thread of a row (the threads with the same y and z).
+    /// Index and coordinates of the first thread of a row (the threads with the same y and z).
     thread: Variable<'m>,
     x: Variable<'m>,
     y: Variable<'m>,
@@ -181,7 +181,7 @@ impl<'m> Start<'m> {
 }
 
 struct Row<'m> {
-    /// Number and column of the first thread.
+    /// Index and column of the first thread.
     first: Value<'m>,
     x: Value<'m>,
     count: Value<'m>,

@@ -19,7 +19,7 @@ pub fn build(code: &mut Code) -> Result<()> {
             let with = with.first();
             match (to, &outcomes[..]) {
                 (Operand::Pair(first, second), &[low, ref rest @ ..]) => {
-                    // Each number of a pair gets its own predicate.
+                    // Each element of a pair gets its own predicate.
                     let high = match rest {
                         [high] => *high,
                         _ => code.binary(Opcode::Xor, low, code.number(1, 1)),

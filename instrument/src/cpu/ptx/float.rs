@@ -1,4 +1,4 @@
-//! Floating-point arithmetic. 16-bit numbers are represented as integers and computed by support-library functions.
+//! Floating-point arithmetic. 16-bit values are represented as integers; support-library functions operate on them.
 
 use super::Code;
 use crate::ir::{Opcode::*, Type, Value, traits::*};
@@ -41,7 +41,7 @@ fn full_width<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Resu
             builder.call(fma, inputs).value()
         }
         ("add" | "mul", [_, _]) => rounded(&instruction.opcode, inputs),
-        // The library has addition for every rounding mode, but no subtraction.
+        // The library has functions for addition in every rounding mode, but none for subtraction.
         ("sub", &[a, b]) => rounded("add", &[a, builder.negate(b)]),
         ("fma" | "mad", [_, _, _]) => rounded("fma", inputs),
         ("div", [_, _]) if code.has("full") => {

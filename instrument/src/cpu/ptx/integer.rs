@@ -214,8 +214,8 @@ fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     Ok(code.builder.select(is_zero, all_ones, result))
 }
 
-/// Builds `lop3`, a bitwise function of three inputs whose truth table is an operand. Optionally also tests whether the
-/// result is nonzero.
+/// Builds `lop3`, a bitwise function of three inputs whose truth table is an operand. The instruction can also test
+/// whether the result is nonzero.
 fn logic(code: &mut Code, kind: Kind) -> Result<()> {
     let [to, _, _, _, table, rest @ ..] = &code.instruction.operands[..] else {
         return code.unknown();

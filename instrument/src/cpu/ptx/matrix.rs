@@ -1,4 +1,4 @@
-//! Matrix operations of a warp.
+//! Warp-level matrix operations.
 
 use super::Code;
 use super::memory::{pointer, registers};

@@ -20,7 +20,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     }
 }
 
-/// Converts a shared-memory address, a 32-bit or 64-bit number, to a generic pointer.
+/// Converts a shared-memory address, a 32-bit or 64-bit integer, to a generic pointer.
 pub fn shared_pointer<'m>(code: &Code<'m, '_>, number: Value<'m>) -> Value<'m> {
     let number = code.integer(number, 64, false);
     code.support("shared_pointer", Type::pointer(0), &[number])
@@ -67,10 +67,10 @@ pub fn registers(operand: &Operand) -> &[Operand] {
 struct Access {
     kind: Kind,
     count: usize,
-    /// Size of each number.
+    /// Size of each element.
     bytes: u64,
-    /// Type of a single access that moves all numbers, because other threads must not see only part of them. `None` if
-    /// the access is not strong, or if x86 has no access of that size.
+    /// Type of a single access that moves all elements at once, so that other threads never see only some of them.
+    /// `None` if the access is not strong, or if x86 has no access of that size.
     whole: Option<Type>,
 }
 
@@ -193,7 +193,7 @@ fn store(code: &Code) -> Result<()> {
     Ok(())
 }
 
-/// Calls the support-library function for the operation and type; it satisfies every memory order and scope.
+/// Calls the support-library function for the operation and type. These functions satisfy every memory order and scope.
 fn atomic(code: &mut Code) -> Result<()> {
     let access = Access::parse(code)?;
     let mut modifiers = code.instruction.modifiers.iter();

@@ -82,7 +82,7 @@ struct Code<'m, 't> {
     template: &'t Template,
     instruction: &'t Instruction,
     operands: Operands<'m>,
-    /// Values of registers that were written, or the registers' stack slots; integers of the registers' widths.
+    /// Values of the registers written so far, as integers of the registers' widths, or the registers' stack slots.
     cells: HashMap<Register, Value<'m>>,
     /// The current block, if the code has more than one.
     block: Option<Block<'m>>,
@@ -466,7 +466,7 @@ impl<'m, 't> Code<'m, 't> {
         (0..kind.lanes).map(lane).collect()
     }
 
-    /// Packs numbers into a register.
+    /// Packs lanes into a register.
     fn join(&self, lanes: &[Value<'m>], kind: Kind) -> Value<'m> {
         if let [lane] = lanes {
             return *lane;

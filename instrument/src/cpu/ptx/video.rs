@@ -1,11 +1,11 @@
-//! Video instructions: arithmetic on multiple small numbers in one register, or on one number with a second operation.
+//! Video instructions: arithmetic on small integers packed in one register, or on one integer with a second operation.
 
 use super::Code;
 use crate::ir::{Type, traits::*};
 use crate::ptx::Kind;
 use anyhow::Result;
 
-/// Operations in the order of the support library (`support_video.c`).
+/// Operations, in the order that the support library uses (`support_video.c`).
 const OPERATIONS: [&str; 8] = [
     "vadd", "vsub", "vabsdiff", "vavrg", "vmin", "vmax", "vshl", "vshr",
 ];

@@ -70,7 +70,7 @@ fn mask<'m>(code: &Code<'m, '_>, operand: Option<&Operand>) -> Result<Value<'m>>
 }
 
 impl<'m> Code<'m, '_> {
-    /// Calls a function that returns a 32-bit number and, in the upper half of its result, a predicate.
+    /// Calls a function whose 64-bit result contains a 32-bit integer and, in its upper half, a predicate.
     fn with_predicate(&mut self, name: &str, to: &Operand, arguments: &[Value<'m>]) -> Result<()> {
         let result = self.support(name, Type::int(64), arguments);
         let (number, predicate) = match to {

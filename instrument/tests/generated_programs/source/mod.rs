@@ -19,7 +19,7 @@ const PRELUDE: &str = include_str!("prelude.cuh");
 
 /// Everything that a program's functions can refer to.
 pub struct Program {
-    /// Number of the program, used as a prefix of all its names.
+    /// Index of the program, used in the prefix of all its names.
     pub number: usize,
     /// Whether addresses outside global memory may be converted to numbers or stored in memory.
     pub free: bool,

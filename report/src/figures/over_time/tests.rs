@@ -30,7 +30,7 @@ fn programs_whose_next_launch_reads_everything_are_named_in_a_sentence() {
 }
 
 #[test]
-fn timeline_has_a_fitting_unit_and_whole_names_on_hover() {
+fn timeline_has_a_suitable_unit_and_full_names_on_hover() {
     let kernel = "a_kernel_with_a_name_that_is_much_too_long";
     let row = |begin_ns, elapsed_ns| TimelineRow {
         kernel: kernel.to_owned(),

@@ -6,8 +6,8 @@ use crate::figures::palette;
 use crate::probes::blocks::study;
 use serde_json::json;
 
-/// Two launches of a kernel with three blocks, the second a loop, and an unreachable block: 4 threads loop 3 times
-/// each, then 2 threads skip the loop.
+/// Two launches of a kernel with three blocks, the second of which is a loop, and an unreachable block: 4 threads loop
+/// 3 times each, then 2 threads skip the loop.
 #[test]
 fn hottest_block_has_most_executions() {
     let block = |number, successors: &[u32], lines| {
@@ -45,7 +45,7 @@ fn hottest_block_has_most_executions() {
     );
     let plot = &study.figures[0].plots[0];
     assert_eq!(plot.note, "12 in first");
-    // Only the loop's own edge, one of four, leads back.
+    // Only the loop's own edge, one of four, is a back edge.
     let edges = |wanted| {
         let is_edge = |mark: &&Mark| matches!(mark, Mark::Line(_, _, colour) if *colour == wanted);
         plot.marks.iter().filter(is_edge).count()

@@ -43,7 +43,7 @@ fn branch_that_split_a_warp_once_is_divergent() {
 }
 
 #[test]
-fn programs_of_sassi_have_published_numbers() {
+fn sassi_programs_have_published_numbers() {
     let sites = [
         site("branch", 0, 0, json!({})),
         site("branch", 1, 0, json!({})),

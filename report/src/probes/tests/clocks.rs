@@ -16,7 +16,7 @@ fn toy() -> Toy {
     Toy::new("cta", &FIELDS, &sites)
 }
 
-/// Returns the words of one CTA. Its entry has the start, and its exit has the end.
+/// Returns the words of one CTA: its entry site has the start, and its exit site has the end.
 fn cta(start: u64, end: u64, sm: u64) -> [u64; 6] {
     [start, 0, sm, u64::MAX, end, 0]
 }

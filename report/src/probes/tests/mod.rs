@@ -87,7 +87,7 @@ impl Toy {
             "cta" => fields.len() / self.row,
             _ => 1,
         };
-        // Each field of a thread has four numbers; the studies use only the first.
+        // With `per: thread`, each field has four values; the studies use only the first.
         let words = fields.iter().flat_map(|&value| match self.per {
             "thread" => vec![value, 0, 0, 0],
             _ => vec![value],

@@ -20,7 +20,7 @@ fn lines_with_the_largest_values_are_listed_for_each_field() {
     let toy = Toy::new("launch", &[("bytes", "sum"), ("widest", "max")], &sites)
         .launch(&[10, 4, 20, 8, 100, 2, 0, 0])
         .launch(&[1, 4, 0, 0, 0, 0, 9, 1]);
-    // Sites of one line are combined: 10 + 20 + 1 bytes, the larger of 4 and 8.
+    // Sites on the same line are combined: 10 + 20 + 1 bytes, the larger of 4 and 8.
     assert_eq!(
         rows(&found(&toy).tables[0]),
         json!([

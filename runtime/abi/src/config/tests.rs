@@ -102,11 +102,11 @@ fn other_value_of_probe_threads_is_a_file() {
 
 #[test]
 fn sampling_both_launches_and_ctas_is_an_error() {
-    let both = [
+    let pairs = [
         ("SUPERSTEP_SAMPLE_LAUNCHES", "0.5"),
         ("SUPERSTEP_SAMPLE_CTAS", "0.5"),
     ];
-    let error = config(&both).unwrap_err().to_string();
+    let error = config(&pairs).unwrap_err().to_string();
     assert!(error.contains("not both"), "{error}");
 }
 

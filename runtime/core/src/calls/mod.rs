@@ -13,9 +13,9 @@ enum Access {
 }
 
 enum Shape {
-    /// Column-major matrices: the numbers of rows and columns, the argument with the number of elements from one column
-    /// to the next (negative for a vector that is read backwards), the element type, the number of matrices, and the
-    /// number of elements from one matrix to the next.
+    /// Column-major matrices: the numbers of rows and columns, the argument with the distance between columns in
+    /// elements (negative for a vector that is read backwards), the element type, the number of matrices, and the
+    /// distance between matrices in elements.
     Matrices([Number; 2], usize, Element, [Number; 2]),
     /// A contiguous range, whose size in bytes this argument contains.
     Bytes(usize),

@@ -29,7 +29,7 @@ const PLAIN: u64 = 1 << 10;
 pub struct ThreadId(pub u64);
 
 impl ThreadId {
-    /// `launch` is counted from 1. Each number must fit in its bit field.
+    /// `launch` is counted from 1. Each argument must fit in its bit field.
     pub const fn new(launch: u32, cta: u32, thread: u32) -> Self {
         ThreadId((launch as u64) << LAUNCH_SHIFT | (cta as u64) << CTA_SHIFT | thread as u64)
     }
@@ -188,7 +188,7 @@ impl Entry {
         self.is_from(who.launch()) && self.before & MORE_CTAS_NOW != 0
     }
 
-    /// Returns whether one of multiple writers made a plain store.
+    /// Returns whether there are multiple writers, at least one of which performed a plain store.
     pub const fn is_racing(self, who: ThreadId) -> bool {
         self.has_multiple_writers(who) && self.now & PLAIN != 0
     }

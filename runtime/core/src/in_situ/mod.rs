@@ -22,7 +22,7 @@ use superstep_trace::{CtaBlocks, FirstRead, Launch, LaunchSums, Parts, Received}
     max_launches = MAX_LAUNCHES
 )]
 pub struct TooMany {
-    /// Counted from 1.
+    /// Number of the launch, counted from 1.
     pub number: u64,
     pub ctas: u64,
     pub threads: u64,

@@ -21,7 +21,7 @@ pub struct Shadow {
 #[derive(Default)]
 struct Kernels {
     numbers: FxHashMap<String, u32>,
-    /// The kernels of launches, which are numbered from 1.
+    /// Kernel of each launch; launches are numbered from 1.
     by_launch: FxHashMap<u32, u32>,
 }
 
@@ -29,7 +29,7 @@ struct Kernels {
 struct Memory {
     /// Pages by number, each created when a launch first accesses it.
     pages: FxHashMap<u64, Arc<Mutex<Page>>>,
-    /// Writers for pages that do not exist yet.
+    /// Last writers of the bytes in pages that do not exist yet.
     untraced: Untraced,
     /// Live allocations: first byte → one past the last.
     live: BTreeMap<u64, u64>,

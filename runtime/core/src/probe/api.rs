@@ -30,9 +30,9 @@ pub struct LaunchView {
     tables: *const u64,
 }
 
-/// Called before a launch with the probe's parameters, which it can change; returns whether to probe the launch.
+/// Callback before a launch, which can change the probe's parameters; returns whether to probe the launch.
 pub type Before = unsafe extern "C" fn(*const LaunchView, *mut u64, *mut c_void) -> c_int;
-/// Called after a probed launch.
+/// Callback after a probed launch.
 pub type After = unsafe extern "C" fn(*const LaunchView, *mut c_void);
 
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
-//! The results of a probe, by launch.
+//! Results of a probe, launch by launch.
 
 use super::{KeptThreads, Layout};
 use superstep_trace::probe::{Field, LaunchResult, Part, Per};
 use superstep_trace::{DefinedProbe, Launch, ProbeWriter, TraceError};
 
-/// The results of a launch, with complements undone and copies combined.
+/// Results of a launch, with complements undone and copies combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Values by unit, place and field. A per-thread probe has one unit, which combines the values of all threads.

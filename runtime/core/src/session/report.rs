@@ -59,8 +59,8 @@ impl Session {
             .is_none_or(|messages| !messages.faults.is_empty())
     }
 
-    /// Ends the capture and the journal. Fault handlers can call this, and it can be called more than once; later
-    /// events end the capture again.
+    /// Ends the capture and the journal. Fault handlers can call this, and it can be called more than once; after later
+    /// events, the capture is ended again.
     pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
         if is_used_fork() {
             return Ok(());
@@ -72,7 +72,7 @@ impl Session {
         if let Err(error) = &ended {
             self.fault(error);
         }
-        // A run without probed launches leaves an empty folder of results.
+        // A run without probed launches leaves an empty results folder.
         self.add_results(|_| Ok(()));
         let counted = self.registry.probe() == Probe::Count;
         self.note(|journal| journal.add(Note::End { counted }));

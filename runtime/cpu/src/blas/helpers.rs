@@ -12,7 +12,7 @@ pub const SUCCESS: c_int = 0;
 pub const NOT_INITIALIZED: c_int = 1;
 pub const INVALID_VALUE: c_int = 7;
 
-/// Settings of a handle. Only the stream has an effect: all memory is the host's, and there is a single algorithm.
+/// Settings of a handle. Only the stream has an effect: all memory is host memory, and there is only one algorithm.
 #[derive(Default)]
 struct Settings {
     stream: usize,

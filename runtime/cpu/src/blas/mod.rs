@@ -1,6 +1,6 @@
 //! cuBLAS for this backend, implemented with the Fortran functions of OpenBLAS where it is installed.
 //!
-//! A file `libcublas.so.12` that links to this library replaces NVIDIA's. Device memory is the host's, and calls are
+//! A file `libcublas.so.12` that links to this library replaces NVIDIA's. Device memory is host memory, and calls are
 //! synchronous. Each call is recorded as an opaque launch.
 
 mod helpers;
@@ -28,7 +28,7 @@ macro_rules! fortran {
     (@word $argument:ident) => { usize };
 }
 
-/// Returns the OpenBLAS function with this name, or ends the program if there is none.
+/// Returns the OpenBLAS function with this name, or terminates the program if there is none.
 fn function(name: &CStr) -> *mut c_void {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     // SAFETY: the name is NUL-terminated; OpenBLAS's constructors only start its threads.
@@ -82,7 +82,7 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; MAX_ARGU
             continue;
         }
         let number = *argument as c_int;
-        // The upper half of an `int` in a register is undefined.
+        // The upper half of a register that holds an `int` is undefined.
         *argument = number as usize;
         values[index] = match kind {
             b'i' => number,

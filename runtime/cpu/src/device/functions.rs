@@ -10,7 +10,7 @@ use cudarc::runtime::sys::cudaFuncAttributes;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-/// Register count reported for every kernel. The real number is unknown; 32 does not limit occupancy.
+/// Register count reported for every kernel. The actual count is unknown; 32 does not limit occupancy.
 const REGISTERS: c_int = 32;
 const VERSION: c_int = 90;
 /// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
@@ -18,7 +18,7 @@ const ATTRIBUTE_MAX_DYNAMIC_SHARED: c_int = 8;
 const ATTRIBUTES: std::ops::RangeInclusive<c_int> = 8..=15;
 
 fn attributes(kernel: &Kernel) -> cudaFuncAttributes {
-    // SAFETY: the structure consists of numbers.
+    // SAFETY: the structure consists of integers.
     let zeroes: cudaFuncAttributes = unsafe { std::mem::zeroed() };
     cudaFuncAttributes {
         sharedSizeBytes: kernel.static_shared_bytes as usize,

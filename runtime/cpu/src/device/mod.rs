@@ -15,10 +15,10 @@ use std::ffi::{CString, c_char, c_int};
 
 /// CUDA 12.9.
 const CUDA_VERSION: c_int = 12090;
-/// Size of a bus id: domain, bus, device and function, with a terminating 0.
+/// Size of a bus ID: domain, bus, device and function, with a terminating 0.
 const PCI_BUS_ID_BYTES: usize = 13;
 
-/// Returns the PCI bus id of a device; the bus number is the device number.
+/// Returns the PCI bus ID of a device; the bus number is the device number.
 fn pci_bus_id(device: c_int) -> CString {
     CString::new(format!("0000:{device:02x}:00.0")).unwrap_or_default()
 }

@@ -25,7 +25,7 @@ const MEMORY_BUS_BITS: i32 = 5120;
 const L2_BYTES: i32 = 50 << 20;
 const MAX_PITCH: i32 = i32::MAX;
 
-/// Returns the properties of a device. Devices differ only in UUID and bus id.
+/// Returns the properties of a device. Devices differ only in UUID and bus ID.
 pub fn properties(device: c_int) -> cudaDeviceProp {
     // SAFETY: the structure consists of integers.
     let mut properties: cudaDeviceProp = unsafe { std::mem::zeroed() };

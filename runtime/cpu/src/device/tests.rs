@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_device_has_a_bus_id() {
     let mut name = [0 as c_char; 20];
-    // SAFETY: the array has room for its length.
+    // SAFETY: the array is at least as large as each length passed.
     unsafe {
         assert_eq!(cudaDeviceGetPCIBusId(name.as_mut_ptr(), 20, 0), 0);
         assert_eq!(cudaDeviceGetPCIBusId(name.as_mut_ptr(), 3, 0), 1);

@@ -198,7 +198,7 @@ pub extern "C" fn __superstep_child_error_string(code: c_int) -> *const c_char {
 /// `place` must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __superstep_child_device(place: *mut c_int) -> c_int {
-    // SAFETY: device code passes a valid pointer to a number.
+    // SAFETY: device code passes a valid pointer to an `int`.
     unsafe { place.write(0) };
     0
 }

@@ -1,4 +1,4 @@
-//! Functions that kernels call: barriers, warp operations, full logs, `printf`, `assert`, `malloc`.
+//! Functions that kernels call: barriers, warp operations, full-log handling, `printf`, `assert`, `malloc`.
 
 pub mod children;
 pub mod device_heap;
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn __superstep_warp_gather(
 }
 
 /// Exchanges values between lanes. Returns the lanes that took part, and whether the caller was the last of them; the
-/// others have not continued yet.
+/// others have not resumed yet.
 ///
 /// # Safety
 /// `out` must have room for 32 values.
@@ -340,7 +340,7 @@ pub extern "C" fn __superstep_worker_count() -> u32 {
     crate::device::properties::MULTIPROCESSORS.max(crate::exec::pool::worker_count() as u32)
 }
 
-/// Returns the number of the launch in the program (`%gridid`).
+/// Returns the index of the launch within the program (`%gridid`).
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_grid_id() -> u64 {
     let job = worker::current().and_then(Worker::job);

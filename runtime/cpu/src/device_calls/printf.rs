@@ -89,7 +89,7 @@ fn convert(
             })
         }};
     }
-    // Number of bits of the word that `h`, `hh` or a 32-bit argument leaves unused.
+    // Number of bits of the word that are left unused by `h`, `hh` or a 32-bit argument.
     let unused = match (is_wide, shorts) {
         (true, _) => 0,
         (false, 0) => 32,

@@ -10,7 +10,7 @@ type Unit = u128;
 
 #[derive(Debug)]
 pub struct OwnedArguments {
-    /// Pointed to by `places`.
+    /// Copies of the arguments, to which `places` points.
     _values: Vec<Unit>,
     places: Vec<*mut c_void>,
 }

@@ -30,7 +30,7 @@ struct Barrier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Values,
-    /// Addresses of the lanes' parts of matrices.
+    /// Address of each lane's matrix fragment.
     Matrices,
 }
 
@@ -64,9 +64,9 @@ pub struct Cta {
     present: Vec<u32>,
     /// Number of threads that have not exited.
     pub alive: u32,
-    /// Set when all threads have passed a barrier, so that all log entries precede it. The scheduler resets the flag.
+    /// Whether all threads have passed a barrier, so that all log entries precede it. The scheduler resets the flag.
     pub merge_due: bool,
-    /// Set when an exchange between lanes has completed. The scheduler resets it.
+    /// Whether an exchange between lanes has completed. The scheduler resets the flag.
     pub exchanged: bool,
 }
 
@@ -151,7 +151,7 @@ impl Cta {
         (barrier.expected, barrier.arrived, barrier.positive) = (0, 0, 0);
     }
 
-    /// Ends a thread. Other threads no longer wait for it.
+    /// Makes a thread exit, after which other threads no longer wait for it.
     pub fn exit(&mut self, thread: u32) {
         self.states[thread as usize] = State::Exited;
         self.present[(thread / WARP_LANES) as usize] &= !(1 << (thread % WARP_LANES));
@@ -261,8 +261,8 @@ impl Cta {
         true
     }
 
-    /// Opens barriers with a thread count if the missing threads have exited. Must be called only when no thread can
-    /// run. Returns `true` if any opened.
+    /// Completes barriers that have a thread count if the missing threads have exited. Must be called only when no
+    /// thread can run. Returns `true` if any barrier was completed.
     pub fn release_for_exited(&mut self) -> bool {
         let exited = self.states.len() as u32 - self.alive;
         let complete = |barrier: &Barrier| {

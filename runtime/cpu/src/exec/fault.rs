@@ -1,6 +1,6 @@
-//! Signals in kernels: an access to unmapped memory or a division by zero ends the launch, not the program.
+//! Signals in kernels: an access to unmapped memory or a division by zero aborts the launch, not the program.
 //!
-//! The handler runs on its own stack and ends the faulting fiber; the worker's scheduler reports the failure. Signals
+//! The handler runs on its own stack and stops the faulting fiber; the worker's scheduler reports the failure. Signals
 //! raised elsewhere are left to the previous handler.
 
 use crate::errors::CudaError;
@@ -21,7 +21,7 @@ use superstep_trace::SiteId;
 #[derive(Clone, Copy, Debug)]
 pub struct SignalRecord {
     pub signal: c_int,
-    /// The address accessed; meaningless for SIGFPE.
+    /// Accessed address; meaningless for SIGFPE.
     pub address: u64,
     pub is_write: bool,
     /// Whether the address is known: the processor does not report a non-canonical one.
@@ -41,14 +41,14 @@ static PREVIOUS: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 pub fn install_handlers() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // SAFETY: all-zero is a valid `sigaction`.
+        // SAFETY: an all-zero `sigaction` is valid.
         let mut previous: [libc::sigaction; SIGNALS.len()] = unsafe { zeroed() };
         for (place, signal) in previous.iter_mut().zip(SIGNALS) {
             // SAFETY: reads the current action.
             unsafe { libc::sigaction(signal, std::ptr::null(), place) };
         }
         let _ = PREVIOUS.set(previous);
-        // SAFETY: all-zero is a valid `sigaction`; handler and flags are filled in.
+        // SAFETY: an all-zero `sigaction` is valid; the handler and flags are filled in below.
         let mut action: libc::sigaction = unsafe { zeroed() };
         action.sa_sigaction = on_signal as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
@@ -67,7 +67,7 @@ pub fn give_alternate_stack() -> std::io::Result<()> {
         ss_size: mapping.bytes(),
     };
     std::mem::forget(mapping);
-    // SAFETY: the memory stays mapped until the program ends.
+    // SAFETY: the memory stays mapped until the program exits.
     match unsafe { libc::sigaltstack(&stack, null_mut()) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
@@ -103,7 +103,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
         return;
     }
     worker.signal.set(Some(record));
-    // SAFETY: the interrupted code is this trap handler's fiber, in a kernel, which owns nothing that must be dropped.
+    // SAFETY: the interrupted code is a kernel on this trap handler's fiber; it owns nothing that must be dropped.
     let resume = unsafe { trap.setup_trap_handler(|| End::Fault) };
     registers[libc::REG_RIP as usize] = resume.rip as i64;
     registers[libc::REG_RSP as usize] = resume.rsp as i64;
@@ -113,7 +113,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     registers[libc::REG_EFL as usize] &= !DIRECTION_FLAG;
 }
 
-/// Permits, with a warning, an access just past the end of an allocation. The kernel holds none of the runtime's locks.
+/// Permits an access just past the end of an allocation, with a warning. The kernel holds none of the runtime's locks.
 fn permits_access(worker: &Worker, record: SignalRecord) -> bool {
     let is_permitted = record.signal == libc::SIGSEGV
         && record.has_address

@@ -19,7 +19,7 @@ pub enum Pause {
     /// The loop over a warp's threads has reached a barrier or the end of the kernel.
     WarpDone,
     LogFull,
-    /// The CUDA thread has ended in the middle of a function.
+    /// The CUDA thread has exited in the middle of a function.
     Exit,
     /// The kernel failed; the worker's `failure` describes the cause.
     Failed,
@@ -28,7 +28,7 @@ pub enum Pause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Returned,
-    /// A signal handler ended the fiber.
+    /// A signal handler stopped the fiber.
     Fault,
 }
 

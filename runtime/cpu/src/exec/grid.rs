@@ -44,7 +44,7 @@ impl Grid {
         (first, first + u64::from(self.workspace.bytes))
     }
 
-    /// Wakes sleeping workers and returns `true` if the barrier has opened since the last call.
+    /// Wakes sleeping workers and returns `true` if the barrier has completed since the last call.
     pub fn announce(&self) -> bool {
         let phase = self.workspace.barrier.load(Ordering::Acquire) >> 31;
         if self.phase.load(Ordering::Relaxed) == phase {
@@ -57,7 +57,7 @@ impl Grid {
         true
     }
 
-    /// Sleeps until the barrier opens, or for [`MAX_SLEEP`].
+    /// Sleeps until the barrier completes, or for [`MAX_SLEEP`].
     pub fn wait(&self) {
         if self.announce() {
             return;

@@ -43,13 +43,13 @@ pub struct Job {
     pub active: ActiveLaunch,
     /// Global memory at the start of the launch.
     pub ranges: Arc<Ranges>,
-    /// Number of the launch in the program (`%gridid`).
+    /// Sequence number of the launch in the program (`%gridid`).
     pub grid_id: u64,
     /// Aggregates of the accesses; `None` if they are recorded instead.
     pub running: Option<Running>,
     pub probed: Option<Box<Probed>>,
-    /// Whether the module's probe has handlers that run once per warp. All kernels of the module then log, even without
-    /// probe points.
+    /// Whether the module's probe has handlers that run once per warp. If so, all kernels of the module log, even
+    /// those without probe points.
     pub probe_logs: bool,
     pub grid_barrier: Option<Grid>,
     pub ctas: u64,
@@ -60,7 +60,7 @@ pub struct Job {
     pub accesses: AtomicU64,
     /// Counts by site, in the order of the kernel's sites.
     pub counts: Mutex<Vec<u64>>,
-    /// The CTAs' requests, in order within each CTA.
+    /// Launches, copies and fills that the CTAs requested, in order within each CTA.
     pub children: Mutex<Vec<Child>>,
 }
 
@@ -147,7 +147,7 @@ impl Job {
         (first < self.ctas).then(|| first..self.ctas.min(first + self.batch))
     }
 
-    /// Returns the number of CTAs that have been taken; `None` if none is left.
+    /// Returns the number of CTAs that have been taken; `None` if no CTA is left.
     pub fn ctas_taken(&self) -> Option<u64> {
         let next = self.next_cta.load(Ordering::Relaxed);
         (next < self.ctas && !self.is_stopped()).then_some(next)

@@ -39,7 +39,7 @@ thread_local! {
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// Held from when a launch is numbered until it ends. Reentrant, since a probe's observer may launch kernels.
+/// Held from the numbering of a launch until it completes. Reentrant, since a probe's observer may launch kernels.
 static IN_ORDER: ReentrantMutex<()> = ReentrantMutex::new(());
 
 /// `__cudaPushCallConfiguration`: saves the configuration in `<<<…>>>` for the kernel's stub.
@@ -191,7 +191,7 @@ fn run(
         workers = workers.max(geometry.grid.iter().product::<u32>() as usize);
     }
     let session = session();
-    // The last writer of memory depends on the order of launches, which must match their numbers.
+    // The last writer of a byte depends on the order of the launches, which must match their numbering.
     let _in_order = session.shadow().map(|_| IN_ORDER.lock());
     let active = session.launch_begin(stream, &kernel.name, geometry, parent);
     let running = session.add_up(&active);
@@ -254,7 +254,7 @@ fn run(
     Ok(std::mem::take(&mut job.children.lock()))
 }
 
-/// Runs a kernel's request; returns any requests that result from it.
+/// Performs a launch, copy or fill that a kernel requested; returns the requests of the launched kernel, if any.
 fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
     let mut children = Vec::new();
     match work {

@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Number of polls (tens of microseconds) by a worker or the waiting host thread before it sleeps.
+/// Number of polls (tens of microseconds) after which an idle worker or the waiting host thread sleeps.
 const SPIN_TURNS: u32 = 4000;
 /// Time without a new CTA after which CTAs are assumed to be waiting for others that have not started.
 const STALL: Duration = Duration::from_millis(250);
 const MAX_WORKERS: usize = 1024;
-/// Size of a worker thread's stack and thread-local variables, which hold static shared memory.
+/// Total size of a worker thread's stack and thread-local variables, which hold static shared memory.
 const WORKER_STACK_BYTES: usize = 16 << 20;
 /// Maximum number of mappings in a process if `vm.max_map_count` is unknown.
 const DEFAULT_MAX_MAPPINGS: usize = 65530;
@@ -139,7 +139,7 @@ impl Pool {
         block_signals();
         if let Err(error) = fault::give_alternate_stack() {
             session().warning(format_args!(
-                "worker {number} has no signal stack, so faults in kernels end the program: {error}"
+                "worker {number} has no signal stack, so faults in kernels will terminate the program: {error}"
             ));
         }
         let mut scheduler = Scheduler::new(worker, self.stack_bytes);
@@ -181,7 +181,7 @@ impl Pool {
         }
     }
 
-    /// Waits for the end of a launch. On a GPU, all CTAs that fit run at the same time, and programs whose CTAs wait
+    /// Waits for a launch to complete. On a GPU, all CTAs that fit run at the same time, and programs whose CTAs wait
     /// for each other rely on that. If the CTAs of this launch seem to do so, adds workers, possibly more than there
     /// are cores.
     fn wait(&'static self, generation: u64, job: &Job) {

@@ -2,8 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
-/// Returns the calling thread's block of thread-local variables that contains `address`: its first byte and one past
-/// its last; empty if unknown.
+/// Returns the calling thread's block of thread-local variables that contains `address`, as its
+/// first byte and one past its last, or an empty range if no such block is found.
 pub fn around(address: u64) -> (u64, u64) {
     let mut search = Search {
         address,

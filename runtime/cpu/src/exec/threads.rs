@@ -1,8 +1,8 @@
-//! Threads that never end, and can start while another thread holds the dynamic loader's lock.
+//! Threads that never exit, and can start while another thread holds the dynamic loader's lock.
 //!
 //! A constructor of a library that `dlopen` loads can launch a kernel, and so can a destructor of a library that
 //! `dlclose` unloads; the launching thread then holds that lock while it waits for the workers. The C library also
-//! acquires the lock when a thread creates its first variable with a destructor. Workers never end, so their variables
+//! acquires the lock when a thread creates its first variable with a destructor. Workers never exit, so their variables
 //! need no destructors.
 
 use std::cell::Cell;
@@ -15,7 +15,7 @@ type Destructor = unsafe extern "C" fn(*mut c_void);
 type Register = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int;
 
 thread_local! {
-    static NEVER_ENDS: Cell<bool> = const { Cell::new(false) };
+    static NEVER_EXITS: Cell<bool> = const { Cell::new(false) };
 }
 
 // Hidden, so that only references in this library resolve to it.
@@ -38,7 +38,7 @@ unsafe extern "C" fn register_destructor(
     variable: *mut c_void,
     library: *mut c_void,
 ) -> c_int {
-    if NEVER_ENDS.get() {
+    if NEVER_EXITS.get() {
         return 0;
     }
     // SAFETY: the name is NUL-terminated.
@@ -81,7 +81,7 @@ pub fn start(
 type Started = (CString, fn(usize), usize);
 
 extern "C" fn run(started: *mut c_void) -> *mut c_void {
-    NEVER_ENDS.set(true);
+    NEVER_EXITS.set(true);
     // SAFETY: `start` leaked the box for this thread.
     let (name, work, argument) = *unsafe { Box::from_raw(started.cast::<Started>()) };
     // SAFETY: names the calling thread with a NUL-terminated string.

@@ -26,7 +26,7 @@ pub enum Place {
 
 #[derive(Default)]
 pub struct Worker {
-    /// The worker's number, starting at 0; its CTAs see it as the number of their multiprocessor.
+    /// Index of the worker, starting at 0; its CTAs see this as the ID of their multiprocessor.
     pub number: u32,
     job: Cell<*const Job>,
     /// The thread state of the launch's module on this worker.

@@ -1,4 +1,4 @@
-//! CUDA arrays, which are pitched memory and support only copies. Textures are not supported.
+//! CUDA arrays, which are implemented as pitched memory and support only copies. Textures are not supported.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given, put, put_if_wanted};
 use crate::handles::Handles;
@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use superstep_trace::AllocationKind;
 
-/// `cudaChannelFormatDesc`: bits per component, and a kind, which can be from any CUDA version.
+/// `cudaChannelFormatDesc`: bits per component and a kind, which may come from any CUDA version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelFormat {

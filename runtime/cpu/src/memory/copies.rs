@@ -11,7 +11,7 @@ use superstep_trace::{CopyDirection, StreamId};
 /// `cudaMemcpyDefault`.
 pub const KIND_DEFAULT: c_int = 4;
 
-/// Returns whether destination and source must be device memory; `None` permits any memory.
+/// Returns whether the destination and the source must be device memory; `None` permits any memory.
 fn sides(kind: c_int) -> Result<(Option<bool>, Option<bool>), CudaError> {
     match kind {
         0 => Ok((Some(false), Some(false))),
@@ -80,7 +80,7 @@ impl Rows {
     }
 }
 
-/// Returns the size of the span of `rows` rows (at least one), each of `bytes` bytes, `pitch` apart.
+/// Returns the number of bytes spanned by `rows` rows (at least one) of `bytes` bytes each, `pitch` bytes apart.
 pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
     let last_row = pitch.checked_mul(rows - 1);
     last_row

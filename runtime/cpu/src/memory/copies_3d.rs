@@ -1,4 +1,4 @@
-//! `cudaMemcpy3D`: boxes of pitched memory and of arrays.
+//! `cudaMemcpy3D`: boxes in pitched memory and in arrays.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, given};
 use crate::memory::arrays;

@@ -22,7 +22,7 @@ pub struct Block {
     /// Requested size.
     pub bytes: u64,
     pub kind: AllocationKind,
-    /// The device that was current at the allocation; 0 for memory that the program owns.
+    /// The device that was current when the block was allocated; 0 for memory that the program owns.
     pub device: c_int,
     /// Whether kernels access the block as global memory; false for `__constant__` variables.
     pub is_global: bool,

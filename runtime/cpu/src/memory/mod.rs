@@ -72,7 +72,7 @@ const NEAR_BYTES: u64 = 1 << 32;
 
 pub fn locate(address: u64) -> String {
     if address < PAGE_BYTES as u64 {
-        return "a null pointer or a small number in place of a pointer".to_owned();
+        return "a null pointer or a small integer in place of a pointer".to_owned();
     }
     let memory = MEMORY.lock();
     let location = memory.heap.locate(address);
@@ -88,7 +88,7 @@ pub fn locate(address: u64) -> String {
 
 /// Returns the machine's physical memory in bytes, which programs see as the device's memory.
 pub fn total_bytes() -> u64 {
-    // SAFETY: `sysconf` only returns a number.
+    // SAFETY: `sysconf` only returns an integer.
     let query = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
     query(libc::_SC_PHYS_PAGES) * query(libc::_SC_PAGESIZE)
 }
@@ -243,7 +243,7 @@ cuda! {
         put(device, device_pointer(host)?)
     }
 
-    /// `cudaHostGetFlags`: pinned memory is always mapped here.
+    /// `cudaHostGetFlags`: this runtime always maps pinned memory.
     fn [cudaHostGetFlags](flags: *mut c_uint, host: *mut c_void) {
         device_pointer(host)?;
         put(flags, 2)

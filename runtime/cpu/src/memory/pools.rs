@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 
 #[derive(Debug, Default)]
 struct Pool {
-    /// Attributes that the program set, by number.
+    /// Attributes that the program has set, by attribute number.
     set: BTreeMap<c_int, u64>,
     used_bytes: u64,
     max_used_bytes: u64,
@@ -22,7 +22,7 @@ static DEVICE_POOLS: Mutex<BTreeMap<c_int, (usize, usize)>> = Mutex::new(BTreeMa
 /// Pool and size in bytes of each live allocation, by address.
 static LIVE: Mutex<BTreeMap<u64, (usize, u64)>> = Mutex::new(BTreeMap::new());
 
-/// Values of `cudaMemPoolAttr`: three switches, the bytes that a pool retains, and its counters.
+/// Values of `cudaMemPoolAttr`: three switches, the number of bytes that a pool retains, and its counters.
 const SWITCHES: std::ops::RangeInclusive<c_int> = 1..=3;
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED_NOW: c_int = 5;
@@ -41,7 +41,7 @@ fn pools_of(device: c_int) -> Result<(usize, usize), CudaError> {
     Ok(*DEVICE_POOLS.lock().entry(device).or_insert_with(create))
 }
 
-/// Allocates memory from a pool, by default from the current device's.
+/// Allocates memory from a pool, by default the current device's.
 fn allocate(
     place: *mut *mut c_void,
     bytes: usize,
@@ -95,7 +95,7 @@ fn set(pool: &mut Pool, number: c_int, value: *const c_void) -> CudaResult {
         // SAFETY: the program passes a value of the attribute's type.
         u64::from(unsafe { value.cast::<u32>().read() })
     } else {
-        // SAFETY: all other attributes have 64 bits.
+        // SAFETY: all other attributes are 64-bit values.
         unsafe { value.cast::<u64>().read() }
     };
     match number {

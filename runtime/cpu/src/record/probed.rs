@@ -15,7 +15,7 @@ use superstep_runtime_core::probe::{Layout, ProbeContext, TooLarge};
 use superstep_trace::probe::{At, Pass};
 use superstep_trace::{ModuleTable, PointSite};
 
-/// Lanes that executed a probe point together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
+/// Lanes that executed a probe point together. Mirrors `struct Group` in `probes/include/superstep/probe.h`.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Group {

@@ -114,7 +114,7 @@ impl Sink {
         }
         if let Some((site, address, location)) = launch.first_in_tail.map(describe) {
             session().warning(format_args!(
-                "kernel {kernel}: {site} goes beyond an allocation, at {address:#x}, {location}; a GPU allows this"
+                "kernel {kernel}: {site} extends past an allocation, at {address:#x}, {location}; a GPU allows this"
             ));
         }
     }

@@ -46,7 +46,7 @@ pub fn attribute_of(ordinal: c_int, attribute: cudaDeviceAttr) -> Result<c_int, 
 
 fn device_name(ordinal: c_int) -> String {
     type Get = unsafe extern "C" fn(*mut c_void, c_int) -> Status;
-    // In all versions, `cudaDeviceProp` begins with the name and takes about a kilobyte; a later runtime may add to it.
+    // In all versions, `cudaDeviceProp` starts with the name and occupies about 1 KiB; a later runtime may add to it.
     let mut properties = [0u64; 1024];
     let names = [c"cudaGetDeviceProperties_v2", c"cudaGetDeviceProperties"];
     let status = names.into_iter().find_map(find_in_runtime).map(|address| {
@@ -132,7 +132,7 @@ impl EventPool {
         Some(event)
     }
 
-    /// Puts events that no stream uses any more back into the pool.
+    /// Puts back events that no stream uses any more.
     pub fn give_back(&self, events: impl IntoIterator<Item = Option<Event>>) {
         let mut pool = self.0.lock();
         for event in events.into_iter().flatten() {
@@ -154,7 +154,7 @@ pub fn attributes_of(stub: Stub) -> Option<cudaFuncAttributes> {
     let place = attributes.as_mut_ptr().cast();
     // SAFETY: the array is large enough for the structure of any version of the runtime; the stub was registered.
     let status = unsafe { cuda!(cudaFuncGetAttributes(place, stub.raw())) };
-    // SAFETY: the structure consists of integers, for which zeroes are valid.
+    // SAFETY: the structure consists of integers, for which zero is valid.
     status
         .is_success()
         .then(|| unsafe { attributes.assume_init() }[0])

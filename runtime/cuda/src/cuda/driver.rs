@@ -50,7 +50,7 @@ pub fn module_of(stub: Stub) -> Result<Module, CudaError> {
 /// such variable.
 pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaError> {
     let (module, name, mut address, mut bytes) = (module.raw(), name.as_ptr(), 0, 0);
-    // SAFETY: the pointers point to numbers, the name is NUL-terminated, and modules stay loaded.
+    // SAFETY: the pointers point to integers, the name is NUL-terminated, and modules stay loaded.
     let status = unsafe { driver!(cuModuleGetGlobal_v2(&mut address, &mut bytes, module, name)) };
     if status == Status::NAMED_SYMBOL_NOT_FOUND {
         return Ok(None);
@@ -59,10 +59,10 @@ pub fn global(module: Module, name: &CStr) -> Result<Option<(u64, usize)>, CudaE
     Ok(Some((address, bytes)))
 }
 
-/// Returns the offset of parameter `index` in a kernel's block of arguments, and its size, in bytes.
+/// Returns the offset of parameter `index` in a kernel's argument block and the parameter's size, both in bytes.
 pub fn parameter(function: Function, index: usize) -> Result<[usize; 2], CudaError> {
     let (function, mut offset, mut bytes) = (function.raw(), 0, 0);
-    // SAFETY: the pointers point to numbers; the function came from the driver.
+    // SAFETY: the pointers point to integers; the function came from the driver.
     let status = unsafe { driver!(cuFuncGetParamInfo(function, index, &mut offset, &mut bytes)) };
     if status == Status::SYMBOL_NOT_FOUND {
         return Err(CudaError::DriverBefore12_4);
@@ -105,7 +105,7 @@ pub unsafe fn launch(
 /// Returns the start address and the size in bytes of the allocation that contains `address`.
 pub fn allocation_of(address: u64) -> Result<(u64, u64), Status> {
     let (mut start, mut bytes) = (0, 0);
-    // SAFETY: both pointers point to numbers; the driver rejects unknown addresses.
+    // SAFETY: both pointers point to integers; the driver rejects unknown addresses.
     unsafe { driver!(cuMemGetAddressRange_v2(&mut start, &mut bytes, address)) }.ok()?;
     Ok((start, bytes as u64))
 }
@@ -124,7 +124,7 @@ pub fn name_of(handle: Stub) -> Option<String> {
     if !status.is_success() || name.is_null() {
         return None;
     }
-    // SAFETY: the driver returned a zero-terminated name that lives as long as the module.
+    // SAFETY: the driver returned a NUL-terminated name that lives as long as the module.
     let name = unsafe { CStr::from_ptr(name) };
     Some(name.to_string_lossy().into_owned())
 }

@@ -43,17 +43,17 @@ pub fn relax_capture() -> c_int {
 }
 
 fn exchange_capture_mode(mut mode: c_int) -> c_int {
-    // SAFETY: the pointer points to a number as large as the enumeration.
+    // SAFETY: the pointer points to an integer as large as the enumeration.
     unsafe { cuda!(cudaThreadExchangeStreamCaptureMode((&raw mut mode).cast())) };
     mode
 }
 
-/// Returns the graph into which `stream` is being captured, and the node on which the next node depends, if there
-/// is exactly one.
+/// Returns the graph into which `stream` is being captured and, if there is exactly one, the node on which the next
+/// captured node will depend.
 fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
     let (mut status, mut id, mut graph): (c_int, _, _) = (0, 0, null_mut());
     let (mut nodes, mut count) = (null(), 0);
-    // SAFETY: the pointers point to a number as large as the enumeration, numbers and pointers.
+    // SAFETY: the pointers point to pointers and to integers, one of them as large as the enumeration.
     let result = unsafe {
         cuda!(cudaStreamGetCaptureInfo_v2(
             stream.raw(),
@@ -68,7 +68,7 @@ fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
         forget_last_error();
         return None;
     }
-    // SAFETY: the runtime has just stored the number of nodes; they are valid until the next call for the stream.
+    // SAFETY: the runtime has just stored the node count; the nodes are valid until the next call for the stream.
     let last =
         (count == 1 && !nodes.is_null()).then(|| GraphNode::from_raw(unsafe { *nodes }.cast()));
     let is_active = status == cudaStreamCaptureStatus::cudaStreamCaptureStatusActive as c_int;
@@ -79,12 +79,12 @@ pub fn captured_by(stream: Stream) -> Option<Graph> {
     captured(stream).map(|(graph, _)| graph)
 }
 
-/// Returns the node on which the next one captured from `stream` depends, if there is exactly one.
+/// Returns the node on which the next node captured from `stream` will depend, if there is exactly one such node.
 pub fn last_captured(stream: Stream) -> Option<GraphNode> {
     captured(stream)?.1
 }
 
-/// The nodes in one row of a list from CUDA, and the data of their edge.
+/// The nodes in one row of a list from CUDA, and the data of the edge, if any, between them.
 pub type Row<const NODES: usize> = ([GraphNode; NODES], u64);
 
 /// Returns all rows of a list. `query` gets null pointers and a place for the row count, then columns with enough room.
@@ -121,7 +121,7 @@ impl Graph {
     }
 
     /// Returns all edges, each from a node to one that depends on it. Reads their data as well: otherwise, CUDA returns
-    /// an error for edges with data.
+    /// an error for edges that have data.
     pub fn edges(self) -> Result<Vec<(GraphNode, GraphNode)>, CudaError> {
         let edges = rows(true, |[from, to], data, count| {
             let (graph, from, to) = (self.raw(), from.cast(), to.cast());
@@ -215,7 +215,7 @@ impl SingleNode {
         Self::new(runs, |node, graph| {
             let (node, graph) = (std::ptr::from_mut(node).cast(), graph.raw());
             let mut context = null_mut();
-            // SAFETY: the pointers point to handles; the graph belongs to this library, the parameters to another node.
+            // SAFETY: the pointers point to handles; the graph is this library's, the parameters are another node's.
             unsafe {
                 driver!(cuCtxGetCurrent(&mut context)).ok()?;
                 driver!(cuGraphAddMemcpyNode(node, graph, null(), 0, copy, context)).ok()
@@ -226,7 +226,7 @@ impl SingleNode {
     pub fn fill(runs: bool, fill: &cudaMemsetParams) -> Result<Self, CudaError> {
         Self::new(runs, |node, graph| {
             let (node, graph) = (std::ptr::from_mut(node).cast(), graph.raw());
-            // SAFETY: the graph belongs to this library, and the parameters to another node.
+            // SAFETY: the graph belongs to this library; the parameters belong to another node.
             unsafe { cuda!(cudaGraphAddMemsetNode(node, graph, null(), 0, fill)) }.ok()
         })
     }
@@ -238,7 +238,7 @@ impl SingleNode {
     ) -> Result<Self, CudaError> {
         Self::new(true, |node, graph| {
             let (place, graph) = (std::ptr::from_mut(node).cast(), graph.raw());
-            // SAFETY: the graph belongs to this library; the driver copies the arguments of the other node.
+            // SAFETY: the graph belongs to this library; the driver copies the other node's arguments.
             unsafe {
                 driver!(cuGraphAddKernelNode_v2(place, graph, null(), 0, parameters)).ok()?;
                 driver!(cuGraphKernelNodeCopyAttributes(node.raw(), original.raw())).ok()
@@ -278,7 +278,7 @@ impl SingleNode {
 
 impl Drop for SingleNode {
     fn drop(&mut self) {
-        // SAFETY: both belong to this library. If the instance is still running, CUDA frees it when it has ended.
+        // SAFETY: this library owns both handles. If the instance is still running, CUDA frees it once it has finished.
         unsafe {
             if !self.instance.is_null() {
                 cuda!(cudaGraphExecDestroy(self.instance.raw()));

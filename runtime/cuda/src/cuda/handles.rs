@@ -16,8 +16,7 @@ macro_rules! handles {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(*mut $target);
 
-        // SAFETY: the handle is just a number to this library, which never dereferences it; CUDA accepts handles in any
-        // thread.
+        // SAFETY: this library never dereferences the handle; CUDA accepts handles from any thread.
         unsafe impl Send for $name {}
         // SAFETY: the handle is never changed in place.
         unsafe impl Sync for $name {}
@@ -34,7 +33,7 @@ macro_rules! handles {
                 self.0.is_null()
             }
 
-            /// Returns the pointer with the type that one of CUDA's APIs declares.
+            /// Returns the pointer, typed as one of CUDA's APIs declares it.
             pub fn raw<T>(self) -> *mut T {
                 self.0.cast()
             }
@@ -82,7 +81,7 @@ impl Stream {
     }
 
     pub fn wait_for(self, event: Event) -> Status {
-        // SAFETY: stream and event come from CUDA or from the program, which uses them in the same call.
+        // SAFETY: the stream and the event come from CUDA or from the program, which uses them in the same call.
         unsafe { cuda!(cudaStreamWaitEvent(self.0, event.0, 0)) }
     }
 
@@ -129,18 +128,18 @@ impl Event {
     }
 
     pub fn record(self, stream: Stream) -> Status {
-        // SAFETY: stream and event come from CUDA or from the program, which uses them in the same call.
+        // SAFETY: the stream and the event come from CUDA or from the program, which uses them in the same call.
         unsafe { cuda!(cudaEventRecord(self.0, stream.0)) }
     }
 
     /// Returns success, "not ready", or a device error.
     pub fn query(self) -> Status {
-        // SAFETY: `create` created the event; events of this library are never destroyed.
+        // SAFETY: `create` created the event; this library never destroys its events.
         unsafe { cuda!(cudaEventQuery(self.0)) }
     }
 
     pub fn synchronize(self) -> Status {
-        // SAFETY: `create` created the event; events of this library are never destroyed.
+        // SAFETY: `create` created the event; this library never destroys its events.
         unsafe { cuda!(cudaEventSynchronize(self.0)) }
     }
 

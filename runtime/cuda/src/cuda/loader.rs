@@ -34,7 +34,7 @@ pub fn dlsym() -> Find {
         real = { found }.find(|found| !found.is_null()).unwrap_or(nothing);
         DLSYM.store(real, Ordering::Relaxed);
     }
-    // SAFETY: `dlsym` has this type in every version of the C library, as does `find_nothing`.
+    // SAFETY: `find_nothing` has this type, as does `dlsym` in every version of the C library.
     unsafe { std::mem::transmute::<*mut c_void, Find>(real) }
 }
 
@@ -93,7 +93,7 @@ pub struct Entry {
     address: AtomicPtr<c_void>,
 }
 
-/// Marks an [`Entry`] that is missing from its library.
+/// Address of an [`Entry`] that is missing from its library.
 const MISSING: *mut c_void = std::ptr::without_provenance_mut(usize::MAX);
 
 impl Entry {
@@ -118,7 +118,7 @@ impl Entry {
     }
 }
 
-/// Types of CUDA's result codes. They are read as numbers, since newer versions of CUDA have codes that cudarc's
+/// Types of CUDA's result codes. They are read as integers, since newer versions of CUDA have codes that cudarc's
 /// enumerations lack.
 pub trait ResultCode {}
 impl ResultCode for cudaError_t {}

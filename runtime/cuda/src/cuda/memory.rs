@@ -5,8 +5,8 @@ use cudarc::runtime::sys::{cudaHostAllocMapped, cudaHostAllocPortable, cudaMemcp
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Zeroed page-locked memory that is mapped into the device's address space. It is valid until the process or the
-/// device's context ends.
+/// Zeroed page-locked memory that is mapped into the device's address space. It is valid until the process exits
+/// or the device's context is destroyed.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned {
     pub host: usize,
@@ -47,7 +47,7 @@ pub fn forget_last_error() {
     unsafe { cuda!(cudaGetLastError()) };
 }
 
-/// Allocates device memory for `purpose`. It is valid until the context ends or [`free_device_memory`] frees it.
+/// Allocates device memory for `purpose`, valid until [`free_device_memory`] frees it or the context is destroyed.
 pub fn device_memory(bytes: usize, purpose: &str) -> Result<u64, CudaError> {
     let doing = format!("allocate {bytes} bytes of device memory for the {purpose}");
     // SAFETY: the pointer points to a pointer.
@@ -65,7 +65,7 @@ pub unsafe fn free_device_memory(address: u64) -> Status {
     unsafe { cuda!(cudaFree(address as *mut c_void)) }
 }
 
-/// Allocates device memory with a copy of `words`. It is valid until the context ends.
+/// Allocates device memory with a copy of `words`. It is valid until the context is destroyed.
 pub fn device_words(words: &[u64]) -> Result<u64, CudaError> {
     let address = device_memory(size_of_val(words).max(8), "trace")?;
     write(address, words)?;
@@ -85,7 +85,7 @@ pub fn alone(doing: &'static str, work: impl FnOnce(Stream) -> Status) -> Result
 /// Copies `out.len()` bytes from the device.
 pub fn read(out: &mut [u8], address: u64) -> Result<(), CudaError> {
     alone("read device memory", |stream| {
-        // SAFETY: the destination is as long as the copy, and is not used until the stream has been synchronized.
+        // SAFETY: the destination is as large as the copy, and is not used until the stream has been synchronised.
         unsafe { copy_to_host(out.as_mut_ptr().cast(), address, out.len(), stream) }
     })
 }
@@ -143,7 +143,7 @@ pub unsafe fn copy_to_host(to: *mut c_void, from: u64, bytes: usize, stream: Str
 }
 
 pub fn free_and_total() -> Result<(usize, usize), CudaError> {
-    // SAFETY: both pointers point to numbers.
+    // SAFETY: both pointers point to integers.
     ask("query the GPU's memory", (0, 0), |(free, total)| unsafe {
         cuda!(cudaMemGetInfo(free, total))
     })
@@ -153,7 +153,7 @@ pub fn free_and_total() -> Result<(usize, usize), CudaError> {
 /// `cudaMemcpyDefault`.
 pub fn is_on_device(address: u64) -> bool {
     const DEVICE: i32 = cudarc::runtime::sys::cudaMemoryType::cudaMemoryTypeDevice as i32;
-    // The type of memory comes first. Later versions of the structure are longer.
+    // The memory type comes first. Later versions of the structure are larger.
     let mut attributes = [0u64; 32];
     let place = attributes.as_mut_ptr().cast();
     // SAFETY: the buffer is several times as large as the structure; CUDA rejects unknown addresses.

@@ -8,12 +8,12 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 use thiserror::Error;
 
-/// A `cudaError_t` or a `CUresult`, which have the same numbers for the errors that they share.
+/// A `cudaError_t` or a `CUresult`, which use the same values for the errors that they share.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Status(pub c_int);
 
-/// Defines constants of a newtype over CUDA's numbers.
+/// Defines constants of a newtype around CUDA's integer codes.
 macro_rules! codes {
     ($type:ident of $enumeration:ident: $($(#[$doc:meta])* $name:ident = $code:ident;)*) => {
         impl $type {
@@ -66,7 +66,7 @@ impl fmt::Display for Status {
             type Get = unsafe extern "C" fn(Status) -> *const c_char;
             // SAFETY: CUDA's header declares both functions with this type.
             let get = unsafe { std::mem::transmute::<*mut c_void, Get>(entry.address()?) };
-            // SAFETY: the functions accept any number.
+            // SAFETY: the functions accept any integer.
             let text = unsafe { get(*self) };
             // SAFETY: if it is not null, the text is constant and ends with a zero byte.
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })

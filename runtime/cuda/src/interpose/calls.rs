@@ -1,7 +1,7 @@
 //! Known calls to proprietary libraries: a table in `superstep-runtime-core` describes their reads and writes.
 //!
-//! The linker and `dlsym` find our function before the library's. Launches that the library makes during a call belong
-//! to that call.
+//! The linker and `dlsym` find our function before the library's. Kernels that the library launches during a call
+//! belong to that call.
 
 use crate::cuda::driver;
 use crate::cuda::loader::dlsym;
@@ -69,7 +69,7 @@ macro_rules! wrappers {
     ($($family:ident $int:ident: $($name:ident $bytes:literal),+;)+) => {
         $($(signature!($family $int $name);)+)+
 
-        /// Returns our function with this name, if there is one, and the library's.
+        /// Returns our function with this name and a reference to the library's, if there is one.
         fn find(name: &[u8]) -> Option<(*const std::ffi::c_void, &'static Function)> {
             $($(
                 if name == stringify!($name).as_bytes() {

@@ -1,4 +1,4 @@
-//! Copies and fills by the host, through both of CUDA's APIs.
+//! Copies and fills by the host, through the runtime and driver APIs.
 
 use super::{interposed, then};
 use crate::cuda::device::symbol_address;
@@ -18,7 +18,7 @@ const DEVICE_TO_HOST: c_int = cudaMemcpyKind::cudaMemcpyDeviceToHost as c_int;
 const DEVICE_TO_DEVICE: c_int = cudaMemcpyKind::cudaMemcpyDeviceToDevice as c_int;
 const BY_ADDRESS: c_int = cudaMemcpyKind::cudaMemcpyDefault as c_int;
 
-/// Records a copy of bytes x rows x slices. `kind` is a `cudaMemcpyKind` from any version of CUDA.
+/// Records a copy of `size`: bytes, rows and slices. `kind` is a `cudaMemcpyKind` from any version of CUDA.
 fn record_box(to: Rows, from: Rows, kind: c_int, size: [usize; 3], into: StreamArgument) {
     let on_device = || match kind {
         HOST_TO_HOST => [false, false],
@@ -57,7 +57,7 @@ fn record_3d(copy: *const Copy3d, into: StreamArgument) {
     record_box(to, from, copy.kind, size, into);
 }
 
-/// Returns the device address of byte `offset` in a variable, or 0 if the variable is unknown to the runtime.
+/// Returns the device address of byte `offset` of a variable, or 0 if the variable is unknown to the runtime.
 fn symbol(shadow: *const c_void, offset: usize) -> u64 {
     symbol_address(shadow).map_or(0, |address| address + offset as u64)
 }

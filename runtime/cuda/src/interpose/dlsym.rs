@@ -2,8 +2,8 @@
 //!
 //! Libraries like cuBLAS link the CUDA runtime statically. That runtime opens libcuda.so.1, gets `cuGetProcAddress`
 //! from `dlsym`, and gets all other functions from `cuGetProcAddress`: `dlsym` is the only symbol that we can
-//! interpose. The libcudart after this library gets libcuda's own functions; otherwise, we would see its launches
-//! twice.
+//! interpose. The shared libcudart, which we interpose already, gets libcuda's own functions; otherwise, we would see
+//! its launches twice.
 
 use super::calls;
 use super::driver::replacement;
@@ -16,13 +16,13 @@ unsafe extern "C" {
 
 /// Interposes the C library's `dlsym`.
 ///
-/// If the result is not ours, this jumps to the real function, since `RTLD_NEXT` means the libraries after the one to
-/// which the call returns.
+/// If the result is not ours, this jumps to the real function instead of calling it, since the meaning of `RTLD_NEXT`
+/// depends on the library to which the call returns.
 ///
 /// # Safety
 ///
 /// `name` must be null or end with a zero byte.
-// A sanitizer looks up its own functions before this one can run (`cargo xtask sanitize`).
+// A sanitizer looks up its own functions before this function can run (`cargo xtask sanitize`).
 #[cfg_attr(not(superstep_sanitized), unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
@@ -56,7 +56,7 @@ unsafe extern "C" fn ours(
 ) -> *mut c_void {
     let real = real();
     let none = std::ptr::null_mut();
-    // Without a specific library, the search finds our functions first anyway, like any symbol.
+    // Without a specific library, the normal symbol search finds our functions first anyway.
     if name.is_null() || handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT {
         return none;
     }

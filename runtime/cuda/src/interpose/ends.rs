@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 fn end(status: c_int) -> ! {
     signals::wait(STALL);
     loop {
-        // SAFETY: the call takes a number, and does not return.
+        // SAFETY: the call takes an integer and does not return.
         unsafe { libc::syscall(libc::SYS_exit_group, status) };
     }
 }

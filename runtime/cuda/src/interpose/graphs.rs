@@ -99,7 +99,7 @@ fn kind_of(parameters: *const cudaGraphNodeParams) -> Option<NodeKind> {
     if parameters.is_null() {
         return None;
     }
-    // SAFETY: the structure begins with its kind, which is read as a number because newer versions of CUDA may add
+    // SAFETY: the structure begins with its kind, which is read as an integer because newer versions of CUDA may add
     // kinds.
     Some(NodeKind(unsafe { parameters.cast::<c_int>().read() }))
 }

@@ -1,4 +1,4 @@
-//! Allocations, through both of CUDA's APIs.
+//! Allocations, through the runtime and driver APIs.
 
 use super::{interposed, then};
 use crate::cuda::memory::forget_last_error;
@@ -68,7 +68,7 @@ fn element_bytes(channels: Channels) -> usize {
     if channels.is_null() {
         return 0;
     }
-    // SAFETY: the program passes a description. Only its numbers are read, because newer versions of CUDA may add
+    // SAFETY: the program passes a description. Only its integers are read, because newer versions of CUDA may add
     // kinds.
     let bits = unsafe { (*channels).x + (*channels).y + (*channels).z + (*channels).w };
     usize::try_from(bits).unwrap_or(0) / 8

@@ -18,8 +18,8 @@ mod streams;
 use crate::cuda::Status;
 use crate::recorder::runtime::{runtime, session};
 
-/// Defines exported functions with one signature. `real` calls the real function with the same arguments, except for
-/// those listed after `with`; `per_thread` indicates whether stream 0 means the thread's own stream.
+/// Defines exported functions that share a signature. `real` calls the real function with the same arguments, except
+/// for those listed after `with`; `per_thread` indicates whether stream 0 means the thread's own stream.
 ///
 /// `in_stream:` defines two families, the second of which takes a stream as the last argument; the body gets a
 /// `StreamArgument`. `driver:` is for libcuda functions. `returning` is for runtime functions whose result is not a

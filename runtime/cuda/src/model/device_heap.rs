@@ -12,20 +12,20 @@ const PAGE_BYTES: u64 = 2 << 20;
 
 /// Returns the first byte and the size of the current device's heap. Must be called before any kernel allocates.
 pub fn extent() -> Result<(u64, u64), CudaError> {
-    const DOING: &str = "find the heap of device-side malloc";
+    const ACTION: &str = "find the heap of device-side malloc";
     let kind = cudaLimit::cudaLimitMallocHeapSize;
-    // SAFETY: the pointer points to a number.
+    // SAFETY: the pointer points to an integer.
     let get = |limit: &mut _| unsafe { cuda!(cudaDeviceGetLimit(limit, kind)) };
-    let limit = ask(DOING, 0, get)?;
-    let function = driver::load(PTX, c"__superstep_heap_block", DOING)?;
+    let limit = ask(ACTION, 0, get)?;
+    let function = driver::load(PTX, c"__superstep_heap_block", ACTION)?;
     let answer = Pinned::new(8)?;
     let mut address = answer.device;
     let mut arguments = [(&raw mut address).cast::<c_void>()];
-    memory::alone(DOING, |stream| {
+    memory::alone(ACTION, |stream| {
         // SAFETY: the function takes this one argument.
         unsafe { driver::launch(function, [[1; 3]; 2], 0, stream, arguments.as_mut_ptr()) }
     })?;
-    // SAFETY: the memory is eight bytes long, and the kernel that wrote it has ended.
+    // SAFETY: the allocation holds eight bytes, and the kernel that wrote to it has completed.
     let first = unsafe { answer.at::<u64>().read_volatile() };
     if first == 0 {
         return Err(CudaError::NoHeap);

@@ -1,4 +1,4 @@
-//! CUDA graphs with recorded kernels: the launches that an instance of a graph makes, and the buffers that they use.
+//! CUDA graphs with recorded kernels: the launches that an instance of a graph performs, and the buffers that they use.
 //!
 //! A flush kernel follows each traced kernel, as in a stream. Arguments are the same for all launches: the device
 //! counts a buffer's launches, and the host numbers them in the same order when the program launches the graph.

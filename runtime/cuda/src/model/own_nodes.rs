@@ -97,7 +97,7 @@ where
     };
     let mut seen = HashSet::new();
     let rows: Vec<_> = rows.filter(|(nodes, _)| seen.insert(*nodes)).collect();
-    // SAFETY: the program passes a pointer to a number, and columns with room for that number of rows.
+    // SAFETY: the program passes a pointer to a count, and columns with room for that many rows.
     unsafe {
         if columns.iter().any(|column| column.is_null()) {
             *count = rows.len();

@@ -180,14 +180,14 @@ impl Counters {
 
 /// Records the counts of a launch and returns their sum.
 fn record_counts(sites: &[SiteId], slot: Pinned, active: &ActiveLaunch) -> u64 {
-    // SAFETY: the slot has one counter per site, and the copy into it has ended.
+    // SAFETY: the slot has one counter per site, and the copy into it has completed.
     let counts = unsafe { std::slice::from_raw_parts(slot.at::<u64>(), sites.len()) };
     let by_site = sites.iter().copied().zip(counts.iter().copied());
     session().site_counts(active, by_site);
     counts.iter().sum()
 }
 
-/// A kernel in a CUDA graph with the counting probe. The graph has a pointer to this value, which is therefore never
+/// A kernel with the counting probe in a CUDA graph. The graph has a pointer to this value, which is therefore never
 /// freed.
 pub struct CountedNode {
     pub counters: Counters,
@@ -211,7 +211,7 @@ impl CountedNode {
     }
 }
 
-/// Host function that runs after a counted kernel in a CUDA graph, when its counts are on the host.
+/// Host function that runs after a counted kernel in a CUDA graph, once its counts are on the host.
 unsafe extern "C" fn counts_arrived(data: *mut c_void) {
     // SAFETY: `Counting::add_to_graph` created the node, which is never freed.
     let node = unsafe { &*data.cast::<CountedNode>() };

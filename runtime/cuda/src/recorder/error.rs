@@ -67,7 +67,7 @@ pub enum RecordError {
     )]
     TooManyCtas { ctas: u128, max: u64 },
     #[error(
-        "launch number {0} exceeds the limit of --in-situ; trace a part of the program (--launch-count)"
+        "launch number {0} exceeds the limit of --in-situ; trace part of the program (--launch-count)"
     )]
     TooManyLaunches(u64),
     #[error("shadow memory would take more than the {0} bytes that --shadow-memory allows")]

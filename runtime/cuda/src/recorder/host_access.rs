@@ -43,7 +43,7 @@ impl Runtime {
             Ok(allocation) => allocation,
             Err(status) => {
                 return session().warning(format!(
-                    "failed to find the size of the memory of another process at {address:#x} ({status}); accesses there count as \
+                    "failed to find the size of another process's memory at {address:#x} ({status}); accesses there count as \
                      outside any allocation"
                 ));
             }
@@ -175,7 +175,7 @@ impl Rows {
     }
 }
 
-/// Records a copy of bytes x rows x slices. `on_device` tells whether the source and the destination are on the device.
+/// Records a copy of bytes x rows x slices. `on_device` specifies whether source and destination are on the device.
 pub fn record_copy(
     to: Rows,
     from: Rows,
@@ -198,8 +198,8 @@ pub fn record_fill(memory: Rows, value: u8, size: [usize; 3], into: StreamArgume
     });
 }
 
-/// Calls `record` with the addresses in `to` and `from` and the size of each piece of a box of bytes x rows x slices:
-/// as few pieces as possible for a copy, at least one for each slice of a fill.
+/// Splits a box of bytes x rows x slices into as few pieces as possible for a copy, or at least one per slice for a
+/// fill. Calls `record` with each piece's size and its addresses in `to` and `from`.
 fn record_pieces(
     to: Rows,
     from: Option<Rows>,

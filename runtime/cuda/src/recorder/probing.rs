@@ -138,7 +138,7 @@ fn launch_native(call: &Call<'_>, function: Function, kernel: &Kernel) -> Status
     if call.shared_bytes > DEFAULT_SHARED_BYTES {
         let bytes = i32::try_from(call.shared_bytes).unwrap_or(i32::MAX);
         let attribute = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: the driver has returned the function. If this fails, the launch fails as well.
+        // SAFETY: the driver returned the function. If this fails, the launch fails as well.
         unsafe { driver!(cuFuncSetAttribute(function.raw(), attribute, bytes)) };
     }
     let bytes = u32::try_from(call.shared_bytes).unwrap_or(u32::MAX);
@@ -154,7 +154,7 @@ fn launch_native(call: &Call<'_>, function: Function, kernel: &Kernel) -> Status
 fn native(kernel: &Kernel) -> Result<Function, CudaError> {
     let module = driver::module_of(kernel.stub)?;
     let name = CString::new(format!("{}{NATIVE_SUFFIX}", kernel.name)).unwrap_or_default();
-    driver::function(module, &name, "find the copy of the kernel without the probe")
+    driver::function(module, &name, "find the kernel's native copy")
 }
 
 fn place(

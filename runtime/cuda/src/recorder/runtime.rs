@@ -24,7 +24,7 @@ use superstep_trace::{Backend, Probe, Protocol, StreamId};
 
 /// Maximum number of traced kernels that are loaded in advance.
 const MAX_LOADED: usize = 100;
-/// How long an exiting program waits for a stream that makes no progress.
+/// Maximum time for which an exiting program waits for a stream that makes no progress.
 pub const STALL: Duration = Duration::from_secs(10);
 
 #[derive(Default)]

@@ -11,7 +11,7 @@ static void *find(const char *name, unsigned long long flags) {
   return get_address(name, &function, 12090, flags, 0) ? (abort(), (void *)0) : function;
 }
 
-/* Like the cuBLAS function of this name, except that its handle is a stream. */
+/* Like the cuBLAS function of this name, except that the handle is a stream. */
 int cublasSgemm_v2(void *stream, int transa, int transb, int m, int n, int k, const float *alpha, const float *a, int lda, const float *b,
                    int ldb, const float *beta, float *c, int ldc) {
   get_address = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2");
@@ -21,7 +21,7 @@ int cublasSgemm_v2(void *stream, int transa, int transb, int m, int n, int k, co
   return launch((void *)"_Z5sgemmPf", 1, 1, 1, 64, 1, 1, 0, stream, 0, 0);
 }
 
-/* Does what cublasSetVector, a multiplication and a graph would do. */
+/* Does what cublasSetVector, a matrix multiplication and a graph launch would do. */
 int closed_multiply(float *to, const float *from, size_t bytes, void *stream) {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW);
   get *first = dlsym(driver, "cuGetProcAddress_v2");

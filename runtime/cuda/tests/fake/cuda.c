@@ -1,4 +1,4 @@
-/* Just enough of libcuda for closed.c: its kernels take two milliseconds and do nothing. Kernel 0 takes no time. */
+/* Just enough of libcuda for closed.c. The kernels do nothing; kernel 0 takes no time, the others two milliseconds. */
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -22,7 +22,7 @@ int cuLibraryGetKernel(void **handle, void *library, const char *name) {
   return *handle = &kernels[used++], 0;
 }
 int cuFuncGetName(const char **name, void *function) { return *name = ((struct kernel *)function)->name, 0; }
-/* All other processes' memory is one block of 4096 bytes; a handle refers to the part that begins at an offset. */
+/* All other processes share one 4096-byte block of memory; a handle refers to the part from its offset on. */
 char other_process[4096];
 int cuMemGetAddressRange_v2(unsigned long long *start, size_t *bytes, unsigned long long address) {
   return *start = (unsigned long long)other_process, *bytes = sizeof other_process, 0;

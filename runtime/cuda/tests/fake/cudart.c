@@ -31,7 +31,7 @@ struct stream {
   int busy, device;
   struct stream *next;
 };
-/* How often an event was recorded, and the latest recording reached so far; streams reach recordings in any order. */
+/* Number of times an event was recorded, and the latest recording reached so far; streams reach them in any order. */
 struct event {
   int recorded, happened;
   struct timespec when;
@@ -154,7 +154,7 @@ void __cudaUnregisterFatBinary(void **binary) { unregistered = 1; }
 void __cudaRegisterFunction(void **b, const char *h, char *d, const char *n, int l, void *t, void *bi, void *bs, void *g, int *w) {}
 void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t s, int c, int g) {}
 
-/* Bytes of device memory: the largest allocation, all memory, and memory in use. */
+/* Sizes in bytes: limits on an allocation and on all device memory, and the memory in use. */
 static size_t limit(const char *variable) { return getenv(variable) ? strtoull(getenv(variable), 0, 10) : SIZE_MAX; }
 static size_t used;
 /* The allocations on all devices except the first. */
@@ -174,7 +174,7 @@ static int owner(const char *pointer) {
   pthread_mutex_unlock(&all_lock);
   return device;
 }
-/* As on a GPU, small allocations on a device share 2 MiB. Each slot is used only once. */
+/* As on a GPU, small allocations on a device share a 2 MiB page. Each slot is used only once. */
 enum { SMALL = 4096, MAX_SMALL = 256 };
 static char small[MAX_SMALL][SMALL] __attribute__((aligned(2 << 20)));
 static int is_small(const void *pointer) { return (size_t)((const char *)pointer - small[0]) < sizeof small; }

@@ -1,4 +1,4 @@
-/* A "CUDA program" for the stand-ins: its graphs copy and fill memory between kernels. Each copy has its own size. */
+/* A "CUDA program" for the stand-ins: its graphs copy and fill memory between kernels. All copies differ in size. */
 #include "kernel.h"
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ void __cudaRegisterFunction(void **, const char *, char *, const char *, int, vo
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
 
 static int body(const uint64_t *arguments) { return 0; }
-/* The table of the program's kernels does not contain the second one. */
+/* The program's kernel table contains only the first of these. */
 static struct fake_kernel known = {"_Z6tracedPfm", 1, body}, other = {"_Z5plainPf", 1, body};
 static float variable[64];
 __attribute__((constructor)) static void announce(void) {
@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
     return error | cudaGraphLaunch(instance, stream) | cudaDeviceSynchronize();
   }
   error |= cudaGraphClone(&clone, graph) | cudaGraphInstantiateWithFlags(&instance, graph, 0) | cudaGraphLaunch(instance, stream);
-  /* A change to the graph does not affect the instance. A change to the instance does, even in a child graph. */
+  /* Changing the graph does not affect the instance's launches. Changing the instance does, even in a child graph. */
   error |= cudaGraphMemcpyNodeSetParams1D(late, memory, from, 13, 1);
   error |= cudaGraphExecMemsetNodeSetParams(instance, fill, &(struct fill_node){memory, 0, 8, 1, 5, 1});
   error |= cudaGraphChildGraphNodeGetGraph(inner, &child) | cudaGraphGetNodes(child, nodes, &count);

@@ -1,4 +1,4 @@
-/* A "CUDA program" for the stand-ins, which inspects its graphs. */
+/* A "CUDA program" for the stand-ins. It inspects its graphs. */
 #include "kernel.h"
 #include <stdio.h>
 #include <string.h>

@@ -122,7 +122,7 @@ int cudaGraphGetRootNodes(struct graph *graph, void **nodes, size_t *count) {
     if (!graph->nodes[i]->count && ++*count && nodes) nodes[*count - 1] = graph->nodes[i];
   return 0;
 }
-/* All graphs, for finding a node's graph. */
+/* All graphs, used to find a node's graph. */
 static struct graph *graphs[64];
 static int graph_count;
 static struct graph *registered(struct graph *graph) { return graphs[graph_count++] = graph; }
@@ -212,7 +212,7 @@ static int run(struct graph *graph, void *stream) {
 int cudaGraphLaunch(struct instance *instance, void *stream) { return run(instance->copy, stream); }
 int cudaPointerGetAttributes(int *attributes, const void *address) { return *attributes = 2, 0; }
 
-/* Driver functions. The streams that they create are all the default stream. */
+/* Driver functions. Every stream that they create is the default stream. */
 int cuModuleLoadData(void **module, const void *data) { return 1; }
 int cuModuleGetFunction(void **function, void *module, const char *name) { return 1; }
 int cuFuncSetAttribute(void *function, int attribute, int value) { return 0; }

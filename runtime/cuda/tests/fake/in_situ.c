@@ -43,11 +43,11 @@ static int traced(const uint64_t *arguments) {
   uint64_t *sums = context->sums + slot * IN_SITU_COPIES * IN_SITU_SUMS;
   if (!found) return sums[IN_SITU_UNSHADOWED_STORED] += 4, printf("%d has no shadow, ", (int)launch), 0;
   printf("%d:%d after ", (int)launch, (int)arguments[1]);
-  /* A load of 4 bytes. */
+  /* A 4-byte load. */
   if (found->now == IN_SITU_UNKNOWN_WRITER) sums[IN_SITU_BYTES + IN_SITU_UNKNOWN] += 4, printf("?, ");
   else printf("%d, ", found->now == UINT64_MAX ? -1 : (int)(found->now >> 38));
   found->now = launch << 38;
-  /* A store of 4 bytes. */
+  /* A 4-byte store. */
   sums[IN_SITU_THREADS + (IN_SITU_STORE * 5 + 2) * 8 + IN_SITU_NONE] += 1;
   return 0;
 }
@@ -79,7 +79,7 @@ static void launch_kernel(void) {
   cudaDeviceSynchronize();
 }
 
-/* Allocates the device memory that would be free without shadow memory, each piece of which takes at least 8 MiB. */
+/* Allocates all memory that would be free without shadow memory, whose pieces take at least 8 MiB each. */
 static void allocate_all(int is_first_freed) {
   static uint32_t *first;
   void *all;
@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
   cudaGraphInstantiateWithFlags(&instance, graph, 0);
   launch(instance, stream);
   printf("%u %u\n", memory[0], memory[1]);
-  /* A change to the graph does not affect the instance. A change to the instance does. */
+  /* Changing the graph does not affect the instance's launches. Changing the instance does. */
   cudaGraphKernelNodeSetParams(first, printing(11));
   cudaGraphExecKernelNodeSetParams(instance, second, printing(21));
   cudaGraphNodeSetEnabled(instance, fill, 0);

@@ -1,4 +1,4 @@
-/* A "kernel" for the stand-in for libcudart. Its address is its host stub. */
+/* A "kernel" for the stand-in for libcudart. Its address serves as its host stub. */
 #ifndef FAKE_KERNEL_H
 #define FAKE_KERNEL_H
 #include <stdint.h>

@@ -214,7 +214,7 @@ int main(int argc, char **argv) {
     }
   }
   if (!strcmp(mode, "fault")) {
-    /* A GPU stops all kernels after an error, but the stand-in's other streams would continue. */
+    /* A GPU stops all kernels after an error, but the stand-in's other streams would keep running. */
     cudaDeviceSynchronize();
     launch(1, memory, 20, 32, stream);
     launch(0, memory, 20, 32, stream);
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
     result |= waitpid(child, &status, 0) != child || status;
   }
   if (!strcmp(mode, "exit")) exit(6);
-  /* Ends without running exit handlers, while kernels are running. */
+  /* Exits without running exit handlers, while kernels are running. */
   if (!strcmp(mode, "_exit")) _exit(6);
   if (!strcmp(mode, "quick_exit")) quick_exit(6);
   if (!strcmp(mode, "exec")) execl("/bin/sh", "sh", "-c", "exit 6", (char *)0);

@@ -22,7 +22,7 @@ fn mix(mut value: u32) -> u32 {
     value ^ value >> 16
 }
 
-/// Returns the site, round and number of each access by a thread, in program order.
+/// Returns the site, round and index of each access by a thread, in program order.
 fn accesses(launch: &Launch, thread: u32, rounds: u32) -> Vec<(u32, u32, u32)> {
     let local = u64::from(thread) % launch.threads_per_cta();
     let mut expected = Vec::new();
@@ -124,7 +124,7 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
             ..
         }) = end
         else {
-            return Err(format!("{name} never ended"));
+            return Err(format!("{name} never finished"));
         };
         if *counted != seen.lanes {
             return Err(format!(
@@ -158,7 +158,7 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
                     .position(|(a, b)| a != b)
                     .unwrap_or(expected.len().min(actual.len()));
                 return Err(format!(
-                    "{name}, thread {thread}: {} accesses instead of {}; number {at} is {:?} instead of {:?}",
+                    "{name}, thread {thread}: {} accesses instead of {}; access {at} is {:?} instead of {:?}",
                     actual.len(),
                     expected.len(),
                     actual.get(at),

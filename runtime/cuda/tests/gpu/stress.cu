@@ -86,7 +86,7 @@ extern "C" __global__ void stress(unsigned *sums, unsigned *total, unsigned roun
 #endif
 }
 
-// Lanes of a warp wait for each other, and CTAs for the previous CTA. The probe must let both continue.
+// Lanes of a warp wait for each other, and CTAs for the previous CTA. The probe must not block either.
 extern "C" __global__ void relay(unsigned *flags, unsigned rounds TRAILING) {
 #ifdef __CUDA_ARCH__
   __shared__ unsigned ready[32];

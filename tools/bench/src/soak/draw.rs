@@ -23,7 +23,7 @@ pub struct Traits {
     pub launches: u64,
     /// Number of CTAs in its largest grid.
     pub ctas: u32,
-    /// Shortest time so far from the start of a capture to its last event; system load prolongs runs.
+    /// Shortest time observed so far from the start of a capture to its last event; system load prolongs runs.
     pub duration: Cell<Duration>,
 }
 
@@ -64,7 +64,7 @@ impl Random {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// Returns the seed of a case, short enough to type.
+    /// Returns a seed for a case, short enough to type.
     pub fn seed(&mut self) -> u64 {
         u64::from(self.0.next_u32())
     }
@@ -115,7 +115,7 @@ impl Draw {
                 ..config.expect("all ranges are valid")
             },
             kill: random.one_in(3).then(|| {
-                // Kill the program before or shortly after its usual end.
+                // Kill the program before or shortly after it would usually exit.
                 let span = program.duration.get().mul_f64(1.1);
                 span.mul_f64(random.number(0, 1 << 20) as f64 / f64::from(1 << 20))
             }),

@@ -33,7 +33,7 @@ pub struct Reference {
     reproducibility: Reproducibility,
     /// Accesses by launch, in host order.
     launches: Vec<LaunchAccesses>,
-    /// Launches that a selection cannot distinguish: launches of CUDA graphs on a GPU.
+    /// Launches that a selection cannot distinguish: launches from CUDA graphs on a GPU.
     indistinguishable: HashSet<(StreamId, LaunchId)>,
     analysis: OnceCell<Analysis>,
 }
@@ -327,7 +327,7 @@ fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
     sums
 }
 
-/// Returns whether counts are wrong. The counts of a whole launch must be equal; those of a partial one may be lower.
+/// Returns whether counts are wrong. The counts of a whole launch must match; those of a partial one may be lower.
 fn differs(found: SiteCount, expected: SiteCount, is_whole: bool) -> bool {
     let is_at_most = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
     found != expected && (is_whole || !is_at_most)

@@ -25,7 +25,7 @@ struct Written {
     recorded: Recorded,
     groups: Vec<AccessGroup>,
     ended: bool,
-    /// Accesses that the launch's end does not announce.
+    /// Number of accesses that the launch's end record does not announce.
     unannounced: u64,
 }
 
@@ -86,7 +86,7 @@ impl Test {
         Self { folder, reference }
     }
 
-    /// Returns the verdict on a program that performed these launches and then ended or was killed.
+    /// Returns the verdict on a program that performed these launches and then exited or was killed.
     fn verdict(&self, selection: &Selection, launches: &[Written], killed: bool) -> Verdict {
         let capture = write(&self.folder.path().join("found"), selection, launches);
         let capture = if killed {

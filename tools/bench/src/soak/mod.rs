@@ -77,15 +77,15 @@ pub struct Args {
 table! {
     /// Results of the cases of one kind.
     struct Row = "soak": Serialize {
-        kind: String = "backend, protocol, and whether only a part was recorded";
+        kind: String = "backend, protocol, and whether only part of the run was recorded";
         runs: u64 = "cases";
         killed: u64 = "programs that were killed before they finished";
         incomplete: u64 = "killed programs that left an incomplete capture";
         launches: u64 = "launches that were compared as a whole";
         accesses: u64 ["accesses"] = "thread accesses";
-        capture_bytes: u64 ["bytes"] = "size of all captures";
+        capture_bytes: u64 ["bytes"] = "total size of the captures";
         failures: u64 = "failed cases";
-        seconds: f64 ["s"] = "time of the cases";
+        seconds: f64 ["s"] = "total time of the cases";
     }
 }
 
@@ -198,10 +198,10 @@ impl Soak<'_> {
             duration.set(duration.get().min(verdict.duration));
         }
         let state = match (verdict.killed, verdict.complete, verdict.stored_bytes) {
-            (false, ..) => "ended",
+            (false, ..) => "exited",
             (true, _, 0) => "nothing",
             (true, true, _) => "complete",
-            (true, false, _) => "part",
+            (true, false, _) => "partial",
         };
         say!("case {seed:10}  {word}  {state:8} {seconds:7.2} s  {name}: {what}");
         for problem in &verdict.problems {

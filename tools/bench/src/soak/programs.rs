@@ -51,7 +51,7 @@ pub struct Programs<'a> {
 }
 
 impl Source {
-    /// Returns a suite on the CPU backend.
+    /// Returns a source that builds a suite for the CPU backend.
     pub fn suite(name: &str, fetch: &FetchOptions) -> Result<Self, Failure> {
         let build = BuildOptions::new(Backend::Cpu);
         let session = Session::new(build, fetch.clone(), MessageFormat::Human);

@@ -148,10 +148,10 @@ impl Stress<'_> {
             self.device = serde_json::to_value(&summary.device).unwrap_or_default();
         }
         let found = outcome::read(&folder);
-        let same = self.same(case, &found);
+        let difference = self.compare(case, &found);
         let native = self.native(case)?;
         let mut problems = outcome::problems(case, &output, native, summary.as_ref(), &found);
-        problems.extend(same);
+        problems.extend(difference);
         let native_figures = native
             .map(|native| figures(&native.stdout))
             .unwrap_or_default();
@@ -188,7 +188,7 @@ impl Stress<'_> {
     }
 
     /// Compares a run's accesses with those of the first run with the same [`Case::same`].
-    fn same(&mut self, case: &Case, found: &Result<CaptureTotals, Failure>) -> Option<String> {
+    fn compare(&mut self, case: &Case, found: &Result<CaptureTotals, Failure>) -> Option<String> {
         let (number, found) = (case.same?, found.as_ref().ok()?);
         let first = self.fingerprints.entry(number);
         let first = first.or_insert_with(|| found.fingerprints.clone());

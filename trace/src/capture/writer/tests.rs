@@ -76,7 +76,7 @@ fn writes_after_the_end_are_kept_if_ended_again() {
     assert!(read().complete);
     for number in 1..4 {
         write(number);
-        assert!(!read().complete, "it has no end");
+        assert!(!read().complete, "its end record is missing");
         let failed = Outcome::Failed(number.to_string());
         capture.finish(&failed).unwrap();
         capture.finish(&failed).unwrap();

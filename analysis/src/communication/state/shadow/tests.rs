@@ -91,7 +91,7 @@ proptest! {
                     Some(launch) => page.write((offset, len), width, SiteId(site), (launch, cta)),
                 }
             }
-            // No access ends after this.
+            // No access extends past offset 1700.
             for at in 0..1700 {
                 let tags = [&page, &cells].map(Page::has_multiple_writers);
                 prop_assert_eq!(tags[0], tags[1]);

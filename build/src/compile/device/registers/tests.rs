@@ -11,7 +11,7 @@ fn capacity(registers: u32) -> (u32, u32) {
 
 #[test]
 fn limits_match_those_of_ptxas_for_each_cta_size() {
-    // From `ptxas -v` (12.9) for a kernel that could use all registers, with `.maxntid` of these sizes.
+    // From `ptxas -v` (12.9) for a kernel that could use all registers, with these `.maxntid` values.
     let printed = [(1024, 64), (896, 72), (768, 80), (640, 96), (256, 255)];
     for (threads, registers) in printed {
         assert_eq!(limit_of(registers, false), registers);

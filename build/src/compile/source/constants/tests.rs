@@ -1,4 +1,4 @@
-//! Tests for replacing constants in all supported forms of definition.
+//! Tests for replacing constants, with every supported kind of definition.
 
 use super::*;
 

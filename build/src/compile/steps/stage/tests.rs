@@ -85,7 +85,7 @@ fn a_failing_command_is_shown() {
         ..copy(&tool, folder.path())
     };
     let text = stage.run(&runner).unwrap_err().to_string();
-    assert!(text.contains("copy ended with exit status: 3"), "{text}");
+    assert!(text.contains("copy failed with exit status: 3"), "{text}");
     assert!(
         text.contains("/bin/sh -c 'echo it is broken >&2; exit 3'"),
         "{text}"

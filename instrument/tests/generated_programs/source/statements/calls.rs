@@ -19,7 +19,7 @@ impl Body<'_> {
         self.either(&value, &left, &right);
     }
 
-    /// Whether another call may be written; limits the number of calls that a program executes.
+    /// Returns whether another call may be written; limits the number of calls that a program executes.
     fn may_call(&mut self) -> bool {
         let allowed = self.calls_left > 0 && (self.kernel || self.loops == 0);
         self.calls_left -= u32::from(allowed);

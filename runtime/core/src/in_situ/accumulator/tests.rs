@@ -32,7 +32,7 @@ fn words_of(cta: u32, address: u64) -> AccessGroup {
     group
 }
 
-/// Each CTA reads half of what it wrote and half of what the next one wrote, on two workers.
+/// With two workers, each CTA reads half of what it wrote and half of what the next CTA wrote.
 #[test]
 fn blocks_of_ctas_have_the_sums_of_their_ctas() {
     let received = |blocks: CtaBlocks| -> BTreeMap<(u32, u32), (u64, u64)> {

@@ -24,7 +24,7 @@ fn special_entries_name_their_writer() {
 }
 
 #[test]
-fn a_launch_sees_earlier_writes_and_the_next_one_sees_its_own() {
+fn a_launch_sees_earlier_writes_and_the_next_launch_sees_its_writes() {
     let mut entry = Entry::HOST;
     entry.write(A, true);
     assert_eq!((entry.local(A), entry.local(B)), (Local::Yes, Local::No));

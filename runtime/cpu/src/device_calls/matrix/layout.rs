@@ -3,8 +3,8 @@
 use superstep_trace::matrix::{Element, Part, Shape};
 
 /// Assignment of a matrix's elements to lanes, as in the PTX manual for `mma`: blocks of 8 rows, four lanes per row.
-/// The manual does not specify the layout for `wmma`; here, it continues with more blocks of 8 columns. Elements with
-/// fewer than 8 bits are packed into registers.
+/// The manual does not specify the layout for `wmma`; here, more blocks of 8 columns follow. Elements with fewer than
+/// 8 bits are packed into registers.
 pub struct Layout {
     part: Part,
     /// Binary logarithm of the number of blocks; a block has 8 rows (A, C) or four lanes' registers along k (B).
@@ -51,7 +51,7 @@ impl Layout {
             Part::A => (group + 8 * block, along(outer)),
             Part::B => (along(block), group + 8 * outer),
             Part::C => {
-                // Two neighbours in a row, in one or two registers.
+                // Two adjacent elements of a row, in one or two registers.
                 let number = unit * self.numbers;
                 let (block, outer) = split(number / 2);
                 (group + 8 * block, 8 * outer + 2 * member + number % 2)

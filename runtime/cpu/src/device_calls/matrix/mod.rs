@@ -31,7 +31,7 @@ impl Lane {
         unsafe { (&mut *self.registers)[register] = value }
     }
 
-    /// Returns a 32-bit register, or a pair of registers as 64 bits.
+    /// Returns a 32-bit register, or a pair of registers as a 64-bit value.
     fn unit(&self, first: usize, unit: usize, is_wide: bool) -> u64 {
         if !is_wide {
             return u64::from(self.get(first + unit));

@@ -1,6 +1,6 @@
 //! D = A · B + C.
 //!
-//! For each element of D, the products are added to C one by one in order of k. Integer arithmetic is exact. In single
+//! For each element of D, the products are added to C one by one, in order of k. Integer arithmetic is exact. In single
 //! precision, each product is exact unless it overflows or underflows, and each sum is rounded to nearest;
 //! half-precision results are rounded once, at the end. In double precision, each step is a fused multiply-add.
 
@@ -9,7 +9,7 @@ use super::layout::Layout;
 use half::{bf16, f16};
 use superstep_trace::matrix::{Element, Part, Product};
 
-/// Maximum number of elements in a matrix: four in each of eight registers of 32 lanes.
+/// Maximum number of elements in a matrix: four in each of eight registers, in each of 32 lanes.
 const MAX_ELEMENTS: usize = 1024;
 
 /// Collects the elements in the lanes' registers, in row-major order.

@@ -1,4 +1,4 @@
-//! Compares a warp's matrix operations with plain loops, and layouts with the PTX manual.
+//! Compares the results of a warp's matrix operations with those of plain loops, and layouts with the PTX manual.
 
 use super::*;
 use half::{bf16, f16};
@@ -59,7 +59,7 @@ struct Memory {
 
 impl Memory {
     fn new(tile: Tile) -> Self {
-        // Strides of 1-bit and 4-bit elements are multiples of 32 elements.
+        // For 1-bit and 4-bit elements, the stride must be a multiple of 32 elements.
         let stride = tile.line() as usize + (64 / tile.element.bits() as usize).max(3);
         let stride = match tile.element.bits() < 8 {
             true => stride.next_multiple_of(32),
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// Returns the first bit of an element.
+    /// Returns the index of an element's first bit.
     fn bit(&self, row: u32, column: u32) -> usize {
         let (line, inside) = match self.tile.by_columns {
             true => (column, row),
@@ -100,7 +100,7 @@ impl Memory {
     }
 }
 
-/// Returns a matrix element, small enough that sums of products are exact.
+/// Returns a matrix element that is small enough for sums of products to be exact.
 fn number(element: Element, seed: u64) -> (u64, f64) {
     let small = (seed % 9) as f64 / 4.0 - 1.0;
     match element {
@@ -242,7 +242,7 @@ proptest! {
         prop_assert!(filler >= untouched, "only the matrix is written");
     }
 
-    /// Each lane loads two neighbours in a row or column, and stores them back unchanged.
+    /// Each lane loads two adjacent elements of a row or column, and stores them back unchanged.
     #[test]
     fn rows_are_loaded_and_stored_back_unchanged(matrices in prop::sample::select(vec![1u32, 2, 4]), transposed: bool, seed: u16) {
         let memory: Vec<u16> = (0..32 * 16).map(|n: u16| n.wrapping_mul(40503).wrapping_add(seed)).collect();

@@ -9,7 +9,7 @@ fn cta(threads: u32) -> Cta {
 }
 
 #[test]
-fn a_barrier_opens_when_the_last_thread_arrives() {
+fn a_barrier_completes_when_the_last_thread_arrives() {
     let mut cta = cta(3);
     assert!(!cta.arrive(0, 0, 0, true, true));
     assert!(!cta.arrive(1, 0, 0, false, true));

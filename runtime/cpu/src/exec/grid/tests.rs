@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_barrier_opens_when_its_highest_bit_changes() {
+fn the_barrier_completes_when_its_highest_bit_changes() {
     let grid = Grid::default();
     let (first, end) = grid.range();
     assert_eq!((first % 4, end - first), (0, 8));
@@ -20,5 +20,5 @@ fn the_barrier_opens_when_its_highest_bit_changes() {
         grid.announce();
         waiting.join().unwrap();
     });
-    assert!(!grid.announce(), "each opening is announced only once");
+    assert!(!grid.announce(), "each completion is announced only once");
 }

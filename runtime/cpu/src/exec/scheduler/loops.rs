@@ -1,5 +1,5 @@
-//! Kernels whose threads run in loops that the instrumenter generated, from one barrier to the next, or to the end. A
-//! worker uses one fiber for the whole launch, so that a fault can be caught.
+//! Kernels whose threads run in loops that the instrumenter generated, each of which extends to the next barrier or to
+//! the end of the kernel. A worker uses one fiber for the whole launch, so that a fault can be caught.
 
 use super::{Outcome, Scheduler};
 use crate::errors::CudaError;
@@ -79,7 +79,7 @@ fn run_forever(worker: &'static Worker, yielder: &FiberYielder) {
     }
 }
 
-/// Bitwise AND and OR of the regions in which threads continue; equal if all threads continue in the same region.
+/// Bitwise AND and OR of the regions in which threads resume; equal if all threads resume in the same region.
 struct NextRegions {
     all: u32,
     any: u32,
@@ -91,7 +91,7 @@ impl NextRegions {
         any: 0,
     };
 
-    /// Adds threads that continue in region `next`, or in different regions ([`DIVERGED`]).
+    /// Adds threads that resume in region `next`, or in different regions ([`DIVERGED`]).
     fn add(&mut self, next: u32) {
         (self.all, self.any) = match next {
             DIVERGED => (0, u32::MAX),
@@ -99,7 +99,7 @@ impl NextRegions {
         };
     }
 
-    /// Returns, like a [`Step`], the region in which all threads continue, [`EXIT`], or [`DIVERGED`].
+    /// Returns, like a [`Step`], the region in which all threads resume, [`EXIT`], or [`DIVERGED`].
     fn next(&self) -> u32 {
         if self.all == self.any {
             self.all
@@ -155,8 +155,8 @@ struct CtaLoop<'a> {
     warps: u32,
     /// Whether each warp's log is merged separately.
     by_warp: bool,
-    /// The warp that runs first. As with fibers, the warp that completes a barrier continues immediately, so that programs
-    /// with races behave the same.
+    /// The warp that runs first. As with fibers, the warp that completes a barrier continues immediately, so that
+    /// programs with races behave the same.
     first_warp: Cell<u32>,
 }
 
@@ -241,13 +241,13 @@ impl CtaLoop<'_> {
         regions.next()
     }
 
-    /// Returns the region in which a thread continues.
+    /// Returns the region in which a thread resumes.
     fn next(&self, thread: u32) -> u32 {
         // SAFETY: threads diverge only in kernels with a frame, which begins with a region for each thread.
         unsafe { self.frame.cast::<u32>().add(thread as usize).read() }
     }
 
-    /// Stores the region in which threads continue, unless the step function has already stored it.
+    /// Stores the region in which threads resume, unless the step function has already stored it.
     fn store_next(&self, first: u32, last: u32, next: u32) {
         if next != DIVERGED && self.job.kernel.frame_bytes > 0 {
             for thread in first..last {

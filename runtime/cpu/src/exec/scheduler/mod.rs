@@ -20,7 +20,7 @@ use superstep_abi::cpu::{FRAME_THREADS_UNIT, SuperstepThread, WARP_LANES};
 use superstep_abi::variable::CPU_THREADS;
 use superstep_trace::{Probe, Recorded};
 
-/// Maximum number of sites in a module; the counters of module *m* start at *m* times this.
+/// Maximum number of sites in a module; the counters of module *m* start at index `m * SITES_PER_MODULE`.
 const SITES_PER_MODULE: usize = 1 << 16;
 /// Ratio of a function's frame size on the CPU to that on a GPU, which keeps more in registers.
 const CPU_FRAME_RATIO: usize = 4;

@@ -36,7 +36,7 @@ fn rows_can_have_gaps_between_them() {
         from_pitch: 4,
     };
     assert_eq!(copy_rows("test", rows, 1, StreamId(0)), Ok(()));
-    // SAFETY: the allocation has 64 bytes.
+    // SAFETY: the allocation is 64 bytes long.
     let copied = unsafe { std::slice::from_raw_parts(device as *const u8, 64) };
     assert_eq!(copied[16..21], [4, 5, 6, 7, 0]);
     let with_pitch = |to_pitch| {

@@ -29,7 +29,7 @@ fn a_box_is_copied() {
         kind: 1,
     };
     assert_eq!(copy_3d("test", &copy, std::ptr::null_mut()), Ok(()));
-    // SAFETY: the allocation has 256 bytes.
+    // SAFETY: the allocation is 256 bytes long.
     let bytes = unsafe { std::slice::from_raw_parts(device as *const u8, 256) };
     assert_eq!(
         [&bytes[0..3], &bytes[16..19], &bytes[64..67], &bytes[80..83]],

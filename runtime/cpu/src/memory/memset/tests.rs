@@ -8,7 +8,7 @@ use superstep_trace::AllocationKind;
 fn memset_fills_only_device_memory() {
     let address = crate::memory::allocate(64, AllocationKind::Device).unwrap() as *mut c_void;
     assert_eq!(fill_rows(address, 16, 0x1ff, 3, 4, null_mut()), Ok(()));
-    // SAFETY: the allocation has 64 bytes.
+    // SAFETY: the allocation is 64 bytes long.
     let bytes = unsafe { std::slice::from_raw_parts(address.cast::<u8>(), 64) };
     assert_eq!(bytes[..5], [255, 255, 255, 0, 0]);
     assert_eq!(bytes[48..52], [255, 255, 255, 0]);

@@ -31,7 +31,7 @@ fn log(heads: &[u32], seed: u64) -> Vec<LogEntry> {
 }
 
 /// Converts a log to one entry per point.
-fn place_by_place(log: &[LogEntry]) -> Vec<LogEntry> {
+fn point_by_point(log: &[LogEntry]) -> Vec<LogEntry> {
     let (mut rest, mut entries) = (LogEntry::words(log), Vec::new());
     while let Some(&head) = rest.first() {
         let places = 1 + FOLLOWERS[head as usize];
@@ -50,14 +50,14 @@ fn slices(logs: &[Vec<LogEntry>]) -> [&[LogEntry]; LANES] {
 }
 
 proptest! {
-    /// Groups have the same sites, lanes and payloads, in the same order, as with one log entry per point.
+    /// Groups have the same sites, lanes and payloads, in the same order, as if each point had its own log entry.
     #[test]
     fn runs_are_grouped_like_their_points(
         heads in prop::collection::vec(prop::collection::vec(prop::sample::select(&HEADS[..]), 0..20), 0..=LANES),
         seed in 1u64..,
     ) {
         let logs: Vec<_> = (heads.iter().zip(seed..u64::MAX)).map(|(heads, seed)| log(heads, seed)).collect();
-        let singles: Vec<_> = logs.iter().map(|log| place_by_place(log)).collect();
+        let singles: Vec<_> = logs.iter().map(|log| point_by_point(log)).collect();
         let mut expected = Vec::new();
         merge::merge_warp(&slices(&singles), &mut AccessGroup::EMPTY.clone(), |group| {
             expected.push((group.site.0, group.mask, group.active_addresses().to_vec()));

@@ -45,7 +45,7 @@ enum Work {
     Call(Kind, Deferred),
 }
 
-// SAFETY: the fields and the closures contain only numbers, and addresses that only the program and its CUDA calls
+// SAFETY: the fields and the closures contain only integers, and addresses that only the program and its CUDA calls
 // dereference; any host thread may call the closures.
 unsafe impl Send for Work {}
 // SAFETY: nothing changes through a shared reference.

@@ -28,7 +28,7 @@ pub struct DrainBuffer {
     pub flush: Option<stream::Flush>,
     /// Held while a launch is put into the stream, so that the queue and the stream have the same order.
     pub submit: Mutex<()>,
-    /// The last instance of a CUDA graph to use the buffer, and an event after its launch.
+    /// The last instance of a CUDA graph to use the buffer, and an event recorded after its launch.
     pub last: Mutex<Option<(GraphExec, Event)>>,
     consumers: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -222,7 +222,7 @@ impl DrainBuffers {
     /// Waits for all launches, or until there is no progress for `stall`, then stops all consumers. The buffers must
     /// not be used afterwards.
     pub fn stop(&self, stall: Duration) {
-        // Leaves the buffers in place for the monitor, since one may have faulted.
+        // Leaves the buffers in place for the monitor, since a stream may have faulted.
         let buffers: Vec<_> = self.0.lock().all().cloned().collect();
         for buffer in &buffers {
             buffer.queue.wait_until_empty(stall);

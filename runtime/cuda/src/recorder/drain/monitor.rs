@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Default time without progress after which a kernel is reported.
 const WATCHDOG: Duration = Duration::from_secs(30);
 
-/// A launch whose end the monitor handles.
+/// A launch whose completion the monitor handles.
 pub enum Item {
     /// A traced launch that has been completely written, except for its time.
     Traced(Arc<Ticket>, Ending),
@@ -34,7 +34,7 @@ pub enum Item {
 
 pub struct Queued {
     pub active: ActiveLaunch,
-    /// Events before and after the kernel.
+    /// Events recorded before and after the kernel.
     pub events: [Option<Event>; 2],
     pub results: Option<Results>,
     pub refused: Option<String>,
@@ -44,7 +44,7 @@ pub struct Queued {
 pub struct Results {
     /// Recorded after the copy.
     pub done: Event,
-    /// Writes the results, once `done` has completed without an error; returns how many accesses the launch made.
+    /// Writes the results, once `done` has completed without an error; returns the launch's number of accesses.
     pub write: Box<dyn FnOnce(&ActiveLaunch) -> u64 + Send>,
 }
 

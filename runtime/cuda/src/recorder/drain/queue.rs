@@ -27,11 +27,11 @@ pub enum Phase {
 
 pub struct Ticket {
     pub active: ActiveLaunch,
-    /// Events before and after the kernel.
+    /// Events recorded before and after the kernel.
     pub events: [Option<Event>; 2],
     /// Queried for device errors. Recorded when the whole launch is in the stream. Launches of a CUDA graph share it.
     pub fault_event: Option<Event>,
-    /// Number of the launch within the queue, counted from 0.
+    /// Index of the launch among all those pushed to the queue, starting at 0.
     pub serial: u64,
     phase: Mutex<Phase>,
     submitted: AtomicBool,
@@ -93,7 +93,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Creates a queue for launches whose ends the device counts.
+    /// Creates a queue for launches whose completion the device counts.
     pub fn counted(ended: Ended) -> Self {
         Queue {
             ended: Some(ended),
@@ -130,7 +130,7 @@ impl Queue {
         ticket
     }
 
-    /// Returns at most `limit` launches, starting with number `serial`.
+    /// Returns at most `limit` launches, starting with launch `serial`.
     pub fn from(&self, serial: u64, limit: usize) -> Vec<Arc<Ticket>> {
         let state = self.state.lock();
         let first = state.launches.front().map_or(serial, |first| first.serial);
@@ -139,7 +139,7 @@ impl Queue {
         launches.cloned().collect()
     }
 
-    /// Sleeps until the launch with number `serial` is pushed or the queue closes, but for at most `patience`.
+    /// Sleeps until launch `serial` is pushed or the queue closes, but for at most `patience`.
     pub fn sleep_until(&self, serial: u64, patience: Duration) {
         let mut state = self.state.lock();
         state.sleepers += 1;
@@ -148,7 +148,7 @@ impl Queue {
         state.sleepers -= 1;
     }
 
-    /// Returns whether a launch whose end the device counts has completed or faulted.
+    /// Returns whether a launch whose completion the device counts has completed or faulted.
     pub fn is_over(&self, ticket: &Ticket) -> bool {
         self.ended
             .is_some_and(|ended| ended.launches() > ticket.serial)
@@ -182,7 +182,7 @@ impl Queue {
         self.changed.wait_while(&mut self.state.lock(), waiting);
     }
 
-    /// Removes a launch no part of which is in the stream. Must not be used for launches whose ends the device counts.
+    /// Removes a launch that has not entered the stream. Must not be used if the device counts completed launches.
     pub fn cancel(&self, ticket: &Ticket) {
         let mut state = self.state.lock();
         let old_count = state.launches.len();

@@ -10,16 +10,16 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Number of launches that are not yet written. A traced launch counts twice: once for its records, once for its end.
+/// Number of launches that are not yet written. A traced launch counts twice, for its records and for its completion.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
 /// A number that changes whenever a stream or the monitor makes progress.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
 /// The process whose monitor runs; processes forked from it have no monitor.
 pub static MONITORED: AtomicI32 = AtomicI32::new(0);
-/// Whether the monitor still has something to write once all launches have been written.
+/// Whether the monitor still has data to write once all launches have been written.
 pub static HAS_REST: AtomicBool = AtomicBool::new(false);
-/// Whether the monitor has been asked to write the rest.
+/// Whether the monitor has been asked to write its remaining data.
 pub static REST_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// Time without progress after which a dying program no longer waits for open launches.

@@ -1,4 +1,4 @@
-//! Launches whose accesses the device sums up.
+//! Launches whose accesses the device aggregates.
 
 use super::layout::{CTA_MASK, KNOWN_BYTES, KNOWN_LAUNCHES, LAUNCH_BITS, SLOT_SHIFT};
 use super::{DRAIN_INTERVAL, InSitu, OnDevice, SLOT_BYTES, UNASSIGNED, sums};
@@ -30,7 +30,7 @@ impl Recorder for InSitu {
         runtime().record_variables(kernel);
         let stream = call.stream();
         let mut order = device.order.lock();
-        if device.is_to_be_drained() {
+        if device.needs_draining() {
             order.wait()?;
             device.drain()?;
         }
@@ -70,7 +70,7 @@ impl Recorder for InSitu {
 }
 
 impl OnDevice {
-    /// Writes the sums of a launch, which have arrived in `slot`; returns how many accesses the launch made.
+    /// Writes the sums of a launch, which have arrived in `slot`; returns the launch's number of accesses.
     fn write_sums(&self, slot: &Slot, active: &ActiveLaunch) -> u64 {
         let (first, words) = (slot.memory().at::<u64>(), SLOT_BYTES / size_of::<u64>());
         // SAFETY: the memory contains the sums, and the copy into it has completed.
@@ -104,7 +104,7 @@ impl OnDevice {
     }
 
     /// Returns whether the table of transfers may soon be full, or has not been written for a long time.
-    fn is_to_be_drained(&self) -> bool {
+    fn needs_draining(&self) -> bool {
         let rows = self.rows.load(Ordering::Relaxed);
         let is_nearly_full = rows > self.shared.lock().context.transfer_mask / 2;
         is_nearly_full || rows > 0 && self.drained.lock().elapsed() >= DRAIN_INTERVAL

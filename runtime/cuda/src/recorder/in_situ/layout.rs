@@ -11,13 +11,13 @@ pub const SLOTS: usize = 64;
 
 pub const BLOCK_SHIFT: u32 = 21;
 pub const ENTRY_BYTES: u64 = 16;
-/// Bytes of a block's shadow, which has an entry for each word of 4 bytes.
+/// Size in bytes of a block's shadow, which has an entry for each 4-byte word.
 pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
 
-/// Bytes of a line. For each line, shadow memory has the 32-bit number of the last launch that stored to it.
+/// Size in bytes of a line. For each line, shadow memory has the 32-bit number of the last launch that stored to it.
 pub const LINE_BYTES: u64 = 1 << 5;
 pub const STORED_IN_BYTES: u64 = 4;
-/// Bytes of shadow memory for the lines of a block.
+/// Size in bytes of the shadow memory for the lines of a block.
 pub const LINES_BYTES: u64 = (1 << BLOCK_SHIFT) / LINE_BYTES * STORED_IN_BYTES;
 
 /// Size of the cache of words known to CTAs, and the number of launches after which it is cleared.

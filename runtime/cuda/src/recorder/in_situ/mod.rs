@@ -1,5 +1,5 @@
-//! The `in-situ` protocol: the device sums up accesses (`device/probe_trace_in-situ.cu`), using shadow memory that the
-//! host updates.
+//! The `in-situ` protocol: the device aggregates accesses (`device/probe_trace_in-situ.cu`), using shadow memory that
+//! the host updates.
 //!
 //! Launches and the host's writes run in sequence, in the order of the host's calls, regardless of their streams.
 
@@ -55,7 +55,7 @@ pub struct InSitu {
 
 pub struct OnDevice {
     ordinal: c_int,
-    /// Recorded after the last work in any stream of the device.
+    /// Recorded after the most recent work in any stream of the device.
     event: Event,
     own_stream: Stream,
     /// Whether a kernel has stored to memory that has no shadow on this device since the last check.
@@ -67,7 +67,7 @@ pub struct OnDevice {
     slots: Arc<Slots>,
     /// Number of rows of the transfer table that finished launches have filled.
     rows: AtomicU64,
-    /// When these rows were last written to the capture.
+    /// Time when these rows were last written to the capture.
     drained: Mutex<Instant>,
 }
 
@@ -80,7 +80,7 @@ struct Shared {
     known_since: u64,
 }
 
-/// The last stream that was used, its device, and the event recorded after its work.
+/// The most recently used stream, its device, and the event recorded after the stream's work.
 #[derive(Default)]
 struct Order {
     device: c_int,
@@ -144,7 +144,7 @@ impl InSitu {
         self.fill(&[(address, bytes)], INPUT, into);
     }
 
-    /// Records that unrecorded code may write to these ranges or, without a list, to all memory.
+    /// Records that unrecorded code may write to `ranges` or, if they are unknown (`None`), to all memory.
     pub fn may_have_written(&self, ranges: Option<&[(u64, u64)]>, into: StreamArgument) {
         match ranges {
             Some(ranges) => self.fill(ranges, UNKNOWN, into),
@@ -246,7 +246,7 @@ impl OnDevice {
 }
 
 impl Order {
-    /// Makes later work in `stream` wait for the last work in any stream.
+    /// Makes later work in `stream` wait for the most recent work in any stream.
     fn begin(&self, device: c_int, stream: Stream) -> Result<(), CudaError> {
         match self.event {
             Some(event) if (self.device, self.stream) != (device, Some(stream)) => {

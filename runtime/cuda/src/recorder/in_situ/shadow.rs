@@ -47,7 +47,7 @@ impl Piece {
     }
 }
 
-/// A unit of memory: its size, the size of its shadow, and where the shadows of a piece's units begin.
+/// A unit of memory: its size, the size of its shadow, and the start address of the shadows of a piece's units.
 type Unit = (u64, u64, fn(&Piece) -> u64);
 const WORD: Unit = (4, ENTRY_BYTES, |piece| piece.memory);
 const LINE: Unit = (LINE_BYTES, STORED_IN_BYTES, Piece::lines);

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use superstep_runtime_core::children::{Child, run_all};
 use superstep_trace::CopyDirection;
 
-/// Maximum number of children of a launch, and of bytes in their arguments.
+/// Maximum number of children per launch, and maximum total size of their arguments.
 const CAPACITY: usize = 64 << 10;
 const CAPACITY_BYTES: usize = 16 << 20;
-/// The variable in a module that contains the address of the queue.
+/// Name of the module variable that contains the queue's address.
 const VARIABLE: &CStr = c"__superstep_children";
 const MOVES: &str = include_str!("../../../device/child_moves.ptx");
 const MOVING: &str = "copy or fill memory for a kernel";

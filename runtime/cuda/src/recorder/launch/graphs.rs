@@ -84,7 +84,7 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     status
 }
 
-/// Records the last instance to use a buffer, with an event after its launch.
+/// Records the last instance to use a buffer, with an event recorded after its launch.
 fn set_last(runtime: &Runtime, buffer: &DrainBuffer, instance: GraphExec, stream: Stream) {
     let mut last = buffer.last.lock();
     let event = match *last {
@@ -95,7 +95,7 @@ fn set_last(runtime: &Runtime, buffer: &DrainBuffer, instance: GraphExec, stream
     *last = event.map(|event| (instance, event));
 }
 
-/// Numbers a kernel's launch; returns the buffer that receives its accesses.
+/// Assigns a number to a kernel's launch; returns the buffer that receives its accesses.
 fn announce(node: &Node, stream: StreamId) -> Option<(Arc<DrainBuffer>, ActiveLaunch)> {
     let geometry = *node.geometry.lock();
     let name = &*node.kernel.name;

@@ -90,7 +90,7 @@ pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
     }
 }
 
-/// Calls `real`, which puts opaque work into a stream, and records it on success.
+/// Calls `real`, which puts opaque work into a stream, and records the work on success.
 fn launched(
     into: StreamArgument,
     kernel: Option<String>,

@@ -45,7 +45,7 @@ impl Buffer {
         memory::write(device, &control)?;
         let flush = Flush::load(device, shape.parameter(), shape.rings)?;
         // SAFETY: the memory is as large as the shape requires, its control words are zeroed, and it is never freed;
-        // the workers end before a device reset destroys it.
+        // the workers exit before a device reset destroys it.
         let (rings, ended) = unsafe { HostRing::all(shape, host.at()) };
         Ok(Buffer {
             context: device,

@@ -3,7 +3,7 @@
 use super::layout::{Shape, TAKEN_STRIDE_WORDS};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The device's count of ended launches, in the buffer's host part. All pieces of these launches have been announced.
+/// The device's count of completed launches, in the buffer's host part. All their pieces have been announced.
 #[derive(Clone, Copy)]
 pub struct Ended(*const AtomicU64);
 

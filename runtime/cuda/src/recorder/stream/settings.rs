@@ -1,4 +1,4 @@
-//! Sizes of buffers and numbers of threads, either configured or derived from the device.
+//! Buffer sizes and thread counts, either configured or derived from the device.
 
 use super::layout::Shape;
 use std::time::Duration;

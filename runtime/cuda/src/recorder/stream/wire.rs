@@ -4,17 +4,17 @@ use super::by_warp::ByWarp;
 use super::layout::UNIT_BYTES;
 use superstep_trace::{AccessGroup, Offsets, SiteId, WARP_LANES};
 
-/// Addresses at equal distances.
+/// Equally spaced addresses.
 pub const FORM_RUN: u32 = 1;
-/// Distances from the base, in 16 bits each.
+/// 16-bit offsets from the base.
 pub const FORM_OFFSETS_16: u32 = 2;
 pub const FORM_OFFSETS_32: u32 = 3;
 pub const FORM_OFFSETS_64: u32 = 4;
-/// The form's bits in the tag.
+/// Mask of the form in the tag.
 pub const FORM_MASK: u32 = 7;
-/// Bit that is set for a header of two units.
+/// Bit that is set for a two-unit header.
 pub const TAG_LONG: u32 = 8;
-/// Shift of the low bits of the number of the piece in which the record begins.
+/// Shift of the low bits of the number of the record's first piece.
 pub const TAG_PIECE_SHIFT: u32 = 4;
 
 /// Size of the longest record: two units and 32 addresses.
@@ -25,7 +25,7 @@ pub trait Emit {
     /// Whether [`group`](Self::group) needs addresses. Otherwise, only [`lanes`](Self::lanes) is called.
     const ADDRESSES: bool;
     fn lanes(&mut self, lanes: u32);
-    /// Counts `groups` groups of all 32 lanes.
+    /// Counts `groups` groups in which all 32 lanes are active.
     fn full_groups(&mut self, groups: u64) {
         for _ in 0..groups {
             self.lanes(WARP_LANES as u32);
@@ -115,8 +115,8 @@ fn inspect(bytes: &[u8], piece: u32) -> Next {
     })
 }
 
-/// Counts the records at the start of `bytes` that are runs of whole warps in one unit, the most common kind. Checks
-/// four at a time.
+/// Counts the one-unit records of runs by full warps, the most common kind, at the start of `bytes`. Checks four at a
+/// time.
 #[inline]
 fn full_rows(bytes: &[u8], piece: u32) -> usize {
     let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;
@@ -170,7 +170,7 @@ fn emit_record<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit
     }
 }
 
-/// Fills in `group`, except its addresses, from a header of one unit. Returns the base and the stride.
+/// Fills in `group`, except its addresses, from a one-unit header. Returns the base and the stride.
 #[inline(always)]
 fn read_brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
     let (first, second) = (word(bytes, 0), word(bytes, 1));
@@ -183,7 +183,7 @@ fn read_brief(bytes: &[u8], group: &mut AccessGroup) -> (u64, i64) {
     (first & 0xffff_ffff_ffff, i64::from((first >> 48) as i16))
 }
 
-/// Fills in addresses at equal distances for the lanes in the mask.
+/// Fills in equally spaced addresses for the lanes in the mask.
 fn run_with_gaps(base: u64, stride: i64, group: &mut AccessGroup) {
     let pairs = group.mask & group.mask >> 1;
     let origin = if pairs != 0 { pairs } else { group.mask }.trailing_zeros();

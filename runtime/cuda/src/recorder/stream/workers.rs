@@ -99,9 +99,9 @@ pub struct Worker<S> {
     part: Ending,
     serial: u64,
     unreported: Vec<(Arc<Ticket>, Ending)>,
-    /// When this worker last found a piece.
+    /// Time when this worker last found a piece.
     last_move: Instant,
-    /// How long the worker sleeps next if it finds no piece.
+    /// Duration of the worker's next sleep if it finds no piece.
     nap: Duration,
     /// Whether `run` is in progress; still set when `run` is called again after a panic.
     working: bool,
@@ -243,7 +243,7 @@ impl<S: Sink> Worker<S> {
         }
         self.while_running(ticket);
         // Takes the remaining pieces. They are complete if the launch has ended, but not if it faulted or the program
-        // ends while it runs.
+        // exits while it runs.
         while self.poll(ticket, false) {}
         self.write(ticket);
         self.wait_for_others(ticket);

@@ -123,8 +123,8 @@ impl Bins {
         let first_part = count.min(capacity - first_slot);
         self.copy.clear();
         self.copy.reserve(count);
-        // SAFETY: `bin`'s slots are the `capacity` records from `bin * capacity` on, and contain both parts (count <=
-        // capacity, because positions beyond the window's end are never taken). No producer writes to these slots
+        // SAFETY: `bin`'s slots are the `capacity` records starting at `bin * capacity`, and contain both parts (count
+        // <= capacity, because positions beyond the window's end are never taken). No producer writes to these slots
         // before `released` changes below. `copy` has room for `count` records.
         unsafe {
             let slots = self.records.add(bin * capacity);

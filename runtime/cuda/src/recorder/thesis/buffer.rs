@@ -34,7 +34,7 @@ impl Buffer {
             ..TraceContext::default()
         })?;
         let first = memory.at::<u8>();
-        // SAFETY: the memory contains both arrays, zeroed and page-aligned, and is never freed; the consumers end
+        // SAFETY: the memory contains both arrays, zeroed and page-aligned, and is never freed; the consumers exit
         // before a device reset destroys it.
         let bins = unsafe {
             let records = first.add(shape.index_bytes());

@@ -12,10 +12,10 @@ pub const CONTEXT_VERSION: u32 = 2;
 #[repr(C)]
 #[derive(Default)]
 pub struct Bin {
-    /// Number of reserved positions, to which the device adds.
+    /// Number of reserved positions; increased by the device.
     pub reserved: AtomicU64,
     pad0: [u64; 15],
-    /// Number of completely written records, to which the device adds.
+    /// Number of completely written records; increased by the device.
     pub acknowledged: AtomicU64,
     pad1: [u64; 15],
     /// Positions below `released + bin_records` may be written. Stored by the host.

@@ -2,7 +2,7 @@
 
 use superstep_trace::SiteId;
 
-/// Mask of the thread's number in the CTA, which is in the low bits of [`Record::detail`].
+/// Mask of the thread's index within the CTA, which is in the low bits of [`Record::detail`].
 pub const THREAD_MASK: u64 = 0x3ff;
 pub const SM_SHIFT: u32 = 10;
 /// Mask of the SM's number.
@@ -13,14 +13,14 @@ pub const GROUP_SHIFT: u32 = 22;
 pub const LAP_SHIFT: u32 = 30;
 /// Shift of the bit that marks the first record of an access group.
 pub const LEADER_SHIFT: u32 = 31;
-/// Shift of the width of the access in bytes (32 bits).
+/// Shift of the access width in bytes (a 32-bit field).
 pub const WIDTH_SHIFT: u32 = 32;
 
 /// A record in the buffer; `device/context.h` has the same structure.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Linear CTA number in the high 32 bits, site in the low 32 bits.
+    /// Linear CTA index in the high 32 bits, site in the low 32 bits.
     pub cta_site: u64,
     pub address: u64,
     /// The other fields; see the constants in this module.
@@ -40,7 +40,7 @@ impl Record {
         (self.detail >> WIDTH_SHIFT) as u32
     }
 
-    /// Returns the thread's number in the CTA, 0–1023.
+    /// Returns the thread's index within the CTA, 0–1023.
     pub fn thread(&self) -> u32 {
         (self.detail & THREAD_MASK) as u32
     }

@@ -18,10 +18,10 @@ fn copies_add_up_by_operation_width_and_class() {
         device: 0,
     };
     let mut copies = vec![0; COPIES * SUMS];
-    copies[2 * CLASSES] = 32; // communicated loads of 4 bytes
+    copies[2 * CLASSES] = 32; // communicated 4-byte loads
     copies[SUMS + 2 * CLASSES] = 1;
-    copies[2 * CLASSES + INPUT_CLASS] = 40; // all loads of 4 bytes
-    copies[(WIDTHS + 3) * CLASSES + 7] = 5; // stores of 8 bytes
+    copies[2 * CLASSES + INPUT_CLASS] = 40; // all 4-byte loads
+    copies[(WIDTHS + 3) * CLASSES + 7] = 5; // 8-byte stores
     copies[BYTES + 2] = 3;
     copies[MISSING] = 30;
     copies[ODD_THREADS] = 1;

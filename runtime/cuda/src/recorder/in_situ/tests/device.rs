@@ -34,7 +34,7 @@ impl Found {
         self.launches.push(sums);
     }
 
-    /// Adds transfers, grouped by `blocks` of CTAs, and the numbers of loads if `exact_counts`.
+    /// Adds transfers, grouped by `blocks` of CTAs, and their load counts if `exact_counts`.
     pub fn add_parts(&mut self, parts: Parts, exact_counts: bool, blocks: CtaBlocks) {
         for part in parts.received {
             let (source, receiver) = (part.source_launch, part.receiver_launch);
@@ -70,7 +70,7 @@ impl Found {
     }
 
     /// Drops sources of bytes with multiple writers: the CPU backend reports the first, the device reports none.
-    fn without_ambiguous(mut self) -> Self {
+    fn unambiguous(mut self) -> Self {
         let Found {
             launches, received, ..
         } = &mut self;
@@ -78,7 +78,7 @@ impl Found {
         self
     }
 
-    /// Removes the numbers of access groups, which may be split on the device.
+    /// Removes the counts of access groups, since the device may split groups.
     fn take_groups(&mut self) -> Vec<[u64; 3]> {
         let groups = |sums: &mut LaunchSums| {
             [&mut sums.loads, &mut sums.stores, &mut sums.atomics]
@@ -93,7 +93,7 @@ impl Found {
         self.launches.iter_mut().map(bytes).collect()
     }
 
-    /// Removes the bytes loaded within launches, some of which the device may miss in lines already in its cache.
+    /// Removes the bytes loaded within launches, since the device may miss some in lines that are already cached.
     fn take_within_launch(&mut self) -> u64 {
         let bytes = |sums: &mut LaunchSums| std::mem::take(&mut sums.within_launch_loaded_bytes);
         self.launches.iter_mut().map(bytes).sum()
@@ -170,8 +170,8 @@ fn compare(races: bool) {
         // With races, the device sees a different order.
         assert!(races || within.0 <= within.1, "{}", program.text);
         all_within = (all_within.0 + within.0, all_within.1 + within.1);
-        let expected = program.expected.without_ambiguous();
-        assert_eq!(found.without_ambiguous(), expected, "{}", program.text);
+        let expected = program.expected.unambiguous();
+        assert_eq!(found.unambiguous(), expected, "{}", program.text);
         for (max, bytes) in max_local.iter().zip(&perhaps_local) {
             assert!(bytes <= max, "{}", program.text);
         }

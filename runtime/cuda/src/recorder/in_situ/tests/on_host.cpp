@@ -18,7 +18,7 @@ unsigned sm_number() { return blockIdx.x; }
 struct Change {
   const void *place;
   Host was;
-  unsigned seen; // CTAs whose caches contain it, and so nothing older
+  unsigned seen; // CTAs whose caches contain this change, and therefore nothing older
 };
 Change changes[1 << 10];
 unsigned is_cached;

@@ -114,7 +114,7 @@ impl Program {
         program
     }
 
-    /// Returns whether counts of loads are exact, which requires that all words are read with the same width.
+    /// Returns whether load counts are exact, which requires that all words are read with the same width.
     pub fn has_exact_counts(&self) -> bool {
         self.width.is_some()
     }
@@ -138,7 +138,7 @@ impl Program {
         let _ = writeln!(self.text, "f {first} {bytes} {pattern}");
     }
 
-    /// Adds an access. If it writes, its warp is in CTA `writer`, otherwise in any CTA.
+    /// Adds an access by a warp in any CTA; if the access writes and `writer` is given, in that CTA.
     fn access(
         &mut self,
         numbers: &mut Numbers,
@@ -191,7 +191,7 @@ impl Program {
     }
 }
 
-/// Returns a selection of CTAs and the choices for how much of a launch is recorded (everything in half of the cases).
+/// Returns a selection of CTAs and the values of `Recorded` to choose from (in half of the cases, only `All`).
 fn selection(numbers: &mut Numbers, seed: u64) -> (Selection, &'static [Recorded]) {
     let first = numbers.below(CTAS) as u32;
     let range = CtaRange {

@@ -28,7 +28,7 @@ void run_lane(const Access &access, unsigned lane);
 
 struct Lane {
   jmp_buf at;
-  // Where the lane called `__activemask`, and the result. Lanes that call it at the same place converge.
+  // Address of the lane's call to `__activemask`, and its result. Lanes that call it at the same address converge.
   const void *place;
   unsigned answer;
 };
@@ -106,7 +106,7 @@ void start(unsigned mask) {
   running |= mask;
 }
 
-// May run other lanes. If a warp is waiting, starts it; in half of the cases, that warp then runs to completion.
+// May run other lanes. If a warp is waiting, starts it; half of the time, that warp then runs to completion.
 void interleave() {
   if (waiting != 0) {
     const unsigned next = random_bit(waiting);
@@ -178,7 +178,7 @@ void begin(const Access &access, bool waits) {
 
 // `change` computes the new value from the old one.
 template <class T, class F> T atomic(T *word, F change) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words have 32 or 64 bits");
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words must be 32 or 64 bits wide");
   interleave();
   const T was = *word;
   *word = change(was);
