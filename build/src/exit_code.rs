@@ -27,7 +27,7 @@ codes! {
     RUN = 10, "the program failed, crashed or timed out (`superstep run`)";
     /// Finished steps are kept.
     CLUSTER = 11, "a cluster did not finish an analysis (`superstep analyse --spark`)";
-    WARNING = 12, "a check warned, and `--fail-on-warning` was given";
+    WARNING = 12, "a check gave a warning, and `--fail-on-warning` was given";
     INTERNAL = 70, "an internal error";
     /// Ctrl-C, as shells report it.
     INTERRUPTED = 130, "interrupted";

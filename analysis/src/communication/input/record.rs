@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// Layout of a [`Record`]'s lanes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// Adjacent accesses: the *k*-th active lane, counting from 0, accesses `address + k * width`.
+    /// Adjacent accesses: the *k*-th of [`Record::threads`], counting from 0, accesses `address + k * width`.
     Contiguous,
     /// All lanes at the same address.
     Same,
@@ -22,6 +22,8 @@ const READS: u16 = 1 << 12;
 const WRITES: u16 = 1 << 13;
 const SAME: u16 = 1 << 14;
 const PIECE: u16 = 1 << 15;
+/// Flags of contiguous accesses that the lanes make in descending order.
+const REVERSED: u16 = SAME | PIECE;
 const WIDTH: u16 = READS - 1;
 const WARP: u16 = (1 << WARP_BITS) - 1;
 const WARP_BITS: u32 = 5;
@@ -135,10 +137,16 @@ impl Record {
         self
     }
 
-    /// Splits off the first `lanes` lanes of a contiguous record.
+    /// Splits off the `lanes` lanes of a contiguous record with the lowest addresses.
     pub(crate) fn split(&self, lanes: usize) -> (Self, Self) {
         let mut rest = self.mask;
-        let first = take_lanes(&mut rest, lanes);
+        let first = match self.is_reversed() {
+            true => {
+                let high = take_lanes(&mut rest, self.lanes() - lanes);
+                std::mem::replace(&mut rest, high)
+            }
+            false => take_lanes(&mut rest, lanes),
+        };
         let address = self.address + (lanes * self.width()) as u64;
         let (mut a, mut b) = (*self, *self);
         (a.mask, b.mask, b.address) = (first, rest, address);
@@ -147,9 +155,14 @@ impl Record {
 
     pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
         let (mut rest, first) = (self.mask, self.warp() * 32);
+        let is_reversed = self.is_reversed();
         std::iter::from_fn(move || {
-            let lane = (rest != 0).then(|| rest.trailing_zeros())?;
-            rest &= rest - 1;
+            let lane = match is_reversed {
+                _ if rest == 0 => return None,
+                true => rest.ilog2(),
+                false => rest.trailing_zeros(),
+            };
+            rest ^= 1 << lane;
             Some(first + lane)
         })
     }
@@ -165,9 +178,14 @@ impl Record {
     }
 
     #[inline]
+    fn is_reversed(&self) -> bool {
+        self.shape & REVERSED == REVERSED
+    }
+
+    #[inline]
     pub(crate) fn pattern(&self) -> Pattern {
         match self.shape & (SAME | PIECE) {
-            0 => Pattern::Contiguous,
+            0 | REVERSED => Pattern::Contiguous,
             SAME => Pattern::Same,
             _ => Pattern::Piece,
         }
@@ -370,8 +388,10 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, out: &mut Ve
     let mut at = 0;
     while at < addresses.len() {
         let first = addresses[at];
-        let next = addresses.get(at + 1);
-        if next.is_none_or(|&next| next != first && next != first.wrapping_add(width)) {
+        // The distance between the lanes of an arithmetic sequence: the width, its negative or zero.
+        let step = addresses.get(at + 1).map(|&next| next.wrapping_sub(first));
+        let descends = step == Some(width.wrapping_neg());
+        let Some(step) = step.filter(|&step| step == width || descends || step == 0) else {
             let lane = take_lanes(&mut rest, 1);
             if first % PAGE_BYTES as u64 + width <= PAGE_BYTES as u64 {
                 out.push(Record::new(group, lane, first, width, flags));
@@ -380,40 +400,40 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, out: &mut Ve
             }
             at += 1;
             continue;
-        }
-        // Counts the lanes that continue the arithmetic sequence, whose step is the width or zero.
-        let step = if next == Some(&first) { 0 } else { width };
+        };
         let mut count = 2;
         if at == 0 && is_sequence(addresses, step) {
             count = addresses.len();
         }
         while addresses
             .get(at + count)
-            .is_some_and(|&a| a == first.wrapping_add(step * count as u64))
+            .is_some_and(|&a| a == first.wrapping_add(step.wrapping_mul(count as u64)))
         {
             count += 1;
         }
-        let flags = if step == 0 { flags | SAME } else { flags };
         let mut address = first;
         let mut left = count;
         while left > 0 {
-            let room = PAGE_BYTES as u64 - address % PAGE_BYTES as u64;
-            let fit = match step {
-                0 if room >= width => left,
-                0 => 0,
-                _ => left.min((room / width) as usize),
+            let offset = address % PAGE_BYTES as u64;
+            let fit = match PAGE_BYTES as u64 - offset {
+                room if room < width => 0,
+                _ if step == 0 => left,
+                _ if descends => left.min((offset / width) as usize + 1),
+                room => left.min((room / width) as usize),
             };
-            if fit == 0 {
-                let lane = take_lanes(&mut rest, 1);
-                pieces(group, lane, address, flags & !SAME, wide, out);
-                left -= 1;
-                address = address.wrapping_add(step);
-            } else {
-                let mask = take_lanes(&mut rest, fit);
-                out.push(Record::new(group, mask, address, width, flags));
-                left -= fit;
-                address = address.wrapping_add(step * fit as u64);
+            let mask = take_lanes(&mut rest, fit.max(1));
+            let next = address.wrapping_add(step.wrapping_mul(fit.max(1) as u64));
+            match fit {
+                0 => pieces(group, mask, address, flags, wide, out),
+                _ if step == 0 => out.push(Record::new(group, mask, address, width, flags | SAME)),
+                2.. if descends => {
+                    let lowest = next.wrapping_add(width);
+                    out.push(Record::new(group, mask, lowest, width, flags | REVERSED));
+                }
+                _ => out.push(Record::new(group, mask, address, width, flags)),
             }
+            left -= fit.max(1);
+            address = next;
         }
         at += count;
     }

@@ -131,7 +131,7 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     let lanes = (
         prop_oneof![Just(u32::MAX), 1u32.., 1u32..8],
         0u64..40,
-        0u32..4,
+        0u32..5,
         any::<u64>(),
     );
     (width, place, lanes).prop_map(
@@ -148,6 +148,7 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
                 .map(|k| match pattern {
                     0 | 1 => base + k * u64::from(width),
                     2 => base,
+                    3 => base + (31 - k) * u64::from(width),
                     _ => base + (seed.rotate_left(k as u32 * 7) % 40) * unit,
                 })
                 .collect();

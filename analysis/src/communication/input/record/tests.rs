@@ -33,6 +33,18 @@ fn a_coalesced_group_is_one_record() {
 }
 
 #[test]
+fn lanes_in_descending_order_are_one_record() {
+    let addresses: Vec<u64> = (0..32).map(|k| 0x1100 - 4 * k).collect();
+    let records = cut_all(&group(4, u32::MAX, &addresses));
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].address, 0x1100 - 31 * 4);
+    assert!(records[0].threads().eq((64..96).rev()));
+    let (low, high) = records[0].split(30);
+    assert_eq!((low.mask, high.mask), (u32::MAX << 2, 0b11));
+    assert_eq!(high.address, 0x1100 - 4);
+}
+
+#[test]
 fn a_broadcast_is_one_record() {
     let records = cut_all(&group(8, 0xff, &[0x2000; 8]));
     assert_eq!(records.len(), 1);
@@ -55,12 +67,16 @@ proptest! {
     #[test]
     fn records_cover_each_lane_once(
         width in 1u32..9000, mask in 1u32.., base in 4000u64..5000, steps in prop::collection::vec(0u64..3, 32),
-        stride in 1u64..5000, follow in any::<bool>(),
+        stride in 1u64..5000, follow in any::<bool>(), descends in any::<bool>(),
     ) {
         let stride = if follow { u64::from(width) } else { stride };
         let mut address = base;
-        let addresses: Vec<u64> = steps.iter().map(|s| { address += s * stride; address }).collect();
-        let group = group(width, mask, &addresses[..mask.count_ones() as usize]);
+        let addresses = steps.iter().map(|s| { address += s * stride; address });
+        let mut addresses: Vec<u64> = addresses.take(mask.count_ones() as usize).collect();
+        if descends {
+            addresses.reverse();
+        }
+        let group = group(width, mask, &addresses);
         let mut want: Vec<(u32, u64)> = Vec::new();
         for (thread, address) in group.threads() {
             want.extend((0..u64::from(width)).map(|byte| (thread, address + byte)));
