@@ -10,7 +10,7 @@ use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};
 use superstep_trace::Capture;
 
-/// Program that uses all kinds of memory, every way for the host to write it, and all access widths; every byte has
+/// Program that uses all kinds of memory and all access widths, and whose host writes memory in every possible way; every byte has
 /// one writer per launch.
 const WITHOUT_RACES: &str = r#"
 #include <cstdio>
