@@ -127,7 +127,7 @@ int main() {
     read_all_as<ushort4, unsigned short, 4>();
     read_all_as<unsigned char, unsigned char, 1>();
     read_all_as<char4, signed char, 4>();
-    // Filtering yields floats, so integer reads cannot use them.
+    // Filtering yields floats, so integer reads cannot use it.
     const cudaChannelFormatDesc numbers = cudaCreateChannelDesc<int>();
     cudaArray_t array;
     SUCCEED(cudaMallocArray(&array, &numbers, 4, 4));
