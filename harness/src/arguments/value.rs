@@ -60,7 +60,7 @@ pub fn matching() -> impl TypedValueParser<Value = Matching> {
         ),
         (
             "exact-address",
-            "A read at an address that another CTA wrote to, whatever the widths, as in the thesis's figures",
+            "A read at an address that another CTA wrote to, regardless of the access widths",
             Matching::ExactAddress,
         ),
     ])

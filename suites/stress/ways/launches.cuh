@@ -1,4 +1,4 @@
-// All ways except graphs: see ways.cu.
+// All the ways to launch a kernel except graphs; see ways.cu.
 #pragma once
 
 #include <algorithm>
