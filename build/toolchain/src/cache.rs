@@ -43,8 +43,8 @@ pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
         let why = format!("another user owns it ({owner})");
         (why, "remove it".to_owned())
     } else if mode & 0o002 != 0 || by_group {
-        let who = if by_group { "its group" } else { "every user" };
-        let why = format!("{who} may write to it (mode {mode:04o})");
+        let who = if by_group { "its group" } else { "any user" };
+        let why = format!("{who} can write to it (mode {mode:04o})");
         (
             why,
             format!("run `chmod go-w {path}` and remove its contents"),
