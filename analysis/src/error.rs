@@ -15,7 +15,7 @@ pub enum AnalysisError {
         limit: u64,
     },
     #[error(
-        "failed to analyse the capture: launch {} of stream {} has sums, but launch {} of stream {} has accesses; run the program again, with or without --in-situ",
+        "failed to analyse the capture: launch {} of stream {} has sums, but launch {} of stream {} has accesses; run the program again, entirely with or entirely without --in-situ",
         sums.1, sums.0, accesses.1, accesses.0
     )]
     Mixed {
@@ -27,7 +27,7 @@ pub enum AnalysisError {
     )]
     NeedsTrace { what: &'static str },
     #[error(
-        "failed to store part of the analysis in {}: {source}; free space there, or allow more memory with --analysis-memory",
+        "failed to store part of the analysis in {}: {source}; free up space there, or allow more memory with --analysis-memory",
         path.display()
     )]
     Spill {
@@ -35,7 +35,7 @@ pub enum AnalysisError {
         source: std::io::Error,
     },
     #[error(
-        "failed to read part of the analysis: {what}; remove the folder with its parts and run the analysis again, with the same version of Superstep on all machines"
+        "failed to read part of the analysis: {what}; remove the folder that contains the parts and run the analysis again, with the same version of Superstep on all machines"
     )]
     Part { what: &'static str },
     #[error(transparent)]

@@ -270,7 +270,7 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
     let upper = &mut receiver.upper;
     upper.received_bytes = upper.received_bytes.saturating_add(more);
     upper.received_count = upper.received_count.saturating_add(more);
-    // Bytes that the reader itself wrote in its launch were not read from the source, so their marks may be wrong.
+    // Bytes that the reader itself wrote in its launch were not read from the source but may be marked as communicated.
     let mismarked = receiver.upper.local_loaded_bytes - receiver.lower.local_loaded_bytes;
     let source = &mut bounds[read.source_launch as usize];
     let lower = &mut source.lower.communicated_stored_bytes;

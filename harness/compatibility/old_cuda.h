@@ -3,7 +3,7 @@
 #ifndef SUPERSTEP_OLD_CUDA_H
 #define SUPERSTEP_OLD_CUDA_H
 
-/* nvcc's own headers include these. Clang's `new` declares the device operators. Without math.h, `exp` of a float returns a double in host
+/* nvcc's own headers include these. Clang's <new> declares the device operators. Without math.h, `exp` of a float returns a double in host
  * code. */
 #include <math.h>
 #include <new>

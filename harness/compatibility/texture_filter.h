@@ -90,7 +90,7 @@ enum superstep_specials { SUPERSTEP_NAN = 1, SUPERSTEP_INFINITY = 2, SUPERSTEP_M
 /* The exponent of the smallest normal half, biased as in a float. Subnormal halves are filtered with fewer bits; subnormal floats are treated as 0. */
 #define SUPERSTEP_HALF_EXPONENT 113
 
-/* Adds the components with these bits. Floats are aligned to the largest exponent and keep four extra bits. `reached` has a bit for each texel
+/* Returns the weighted sum of four components, whose bits are in `texels`. Floats are aligned to the largest exponent and keep four extra bits. `reached` has a bit for each texel
    that the filter reaches. */
 SUPERSTEP_OUT_OF_LINE superstep_sum superstep_add(uint4 texels, int4 weights, unsigned int reached, superstep_components components) {
     const unsigned int infinity = 0x7f800000, sign = 0x80000000;
@@ -136,7 +136,7 @@ __device__ inline float superstep_mean_of_integers(int sum, superstep_components
     }
 }
 
-/* Returns the mean from the sums of two planes. Sums of floats are aligned to an exponent that is a multiple of 4; halves are rounded
+/* Returns the mean from the sums of two planes. Sums of floats are aligned to an exponent that is a multiple of 4; ties are rounded
    away from zero. */
 SUPERSTEP_OUT_OF_LINE float superstep_mean(superstep_sum a, superstep_sum b, superstep_components components) {
     const int significant_bits = superstep_significant_bits(components);

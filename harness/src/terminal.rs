@@ -1,4 +1,4 @@
-//! Output of commands on the terminal.
+//! Terminal output of commands.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Checks in a headless browser that the report logs nothing, shows every figure and is no wider than the page.
+//! Checks in a headless browser that the report logs nothing, shows every figure and does not scroll sideways.
 
 mod common;
 

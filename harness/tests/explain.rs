@@ -188,7 +188,7 @@ fn source_that_does_not_compile_shows_the_compilers_error() {
     let (code, out, err) = run(superstep(folder.path()).args(["explain", "toy.cu"]));
     assert_eq!((code, out.as_str()), (6, ""), "{err}");
     let expected = [
-        "error: failed to build toy/toy.cu: device IR ended with",
+        "error: failed to build toy/toy.cu: device IR failed with",
         "unknown type name 'flaot'",
     ];
     assert!(expected.iter().all(|part| err.contains(part)), "{err}");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Digests measured on an H200, by suite, size, program and protocol.
+/// Digests recorded on an H200, by suite, size, program and protocol.
 const DIGESTS: &str = "harness/tests/data/gpu-digests.csv";
 
 #[test]

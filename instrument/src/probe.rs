@@ -148,8 +148,8 @@ pub struct Access<'m> {
     pub may_be_empty: bool,
 }
 
-/// Computes an access at the builder's position. The result of the analysis is outdated, because `context::extend` has
-/// replaced parameters and calls.
+/// Computes an access at the builder's position. Examines the instruction again, because `context::extend` has replaced
+/// parameters and calls since it was first examined.
 pub fn access<'m>(
     module: &'m Module,
     builder: &Builder<'m>,

@@ -1,5 +1,5 @@
-// SASSI's case study IV: flips one bit of the result of one execution of an instruction. Counts only one
-// thread's executions, so that the choice does not depend on the order in which either backend runs the threads.
+// SASSI's case study IV: flips one bit of the result of one execution of an instruction. Counts only one thread's
+// executions, so that the chosen execution does not depend on the order in which either backend runs the threads.
 static __device__ unsigned long long executions;
 
 __device__ unsigned long long on_value(unsigned site, unsigned long long launch, unsigned long long value,

@@ -132,7 +132,7 @@ class _Job:
         else:
             reason = f"Spark reported: {_cause(error)}"
         return ClusterError(
-            f"failed to run step {name}: {reason}. Finished steps are in {self.parts}; the same command resumes there"
+            f"failed to run step {name}: {reason}. Finished steps are in {self.parts}; the same command skips them"
         )
 
     def merged(self, number):

@@ -1,4 +1,4 @@
-//! Checks that addresses resolve to the allocations that are live at that point in the program.
+//! Checks that addresses resolve to the allocations that are live when a launch begins.
 
 use proptest::prelude::*;
 use superstep_testing::{self as testing, CaptureBuilder};
@@ -8,7 +8,7 @@ fn builder(folder: &tempfile::TempDir) -> CaptureBuilder {
     CaptureBuilder::new(folder.path(), &testing::module("test.cu", Vec::new(), &[]))
 }
 
-/// Adds a launch, at which live allocations can be read.
+/// Adds a launch; its record contains the allocations that are live at that point.
 fn add_launch(capture: &mut CaptureBuilder) {
     capture.begin(testing::launch("kernel", 1, 32));
 }

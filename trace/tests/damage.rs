@@ -187,7 +187,7 @@ fn claimed_sizes_are_checked() {
     );
 }
 
-/// The launch's end event claims more accesses than there are, and the sizes are impossible.
+/// The launch's end event claims more accesses than there are, and its grid and memory are impossibly large.
 #[test]
 fn launch_that_claims_too_many_accesses_is_reported() {
     let folder = tempfile::tempdir().unwrap();

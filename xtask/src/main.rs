@@ -29,7 +29,7 @@ struct Arguments {
 enum Command {
     /// Find or install Clang and LLVM 22 and the CUDA components
     Setup,
-    /// Build, then list everything found and how to fix anything missing (`superstep doctor`)
+    /// Build, then list everything found and how to install anything missing (`superstep doctor`)
     Doctor(Forwarded),
     /// Build, then run a suite: thesis, rodinia, … (`superstep suite`)
     Suite(Forwarded),

@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use superstep_trace::{Capture, ChunkRef, LaunchRecord};
 
-/// Cuts the chunks of a capture into tasks of about `accesses` thread accesses, each a range of chunk numbers.
+/// Divides the chunks of a capture into tasks of about `accesses` thread accesses, each a range of chunk numbers.
 pub fn tasks(capture: &Capture, accesses: u64) -> Vec<Range<u64>> {
     let mut tasks: Vec<Range<u64>> = Vec::new();
     let mut sum = 0;

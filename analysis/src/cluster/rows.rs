@@ -73,7 +73,7 @@ pub(super) fn sums_of(row: &Row) -> Result<Sums> {
 /// Number of items at which all buckets are flushed: 24 to 48 MiB.
 const MAX_BUFFERED_ITEMS: usize = 1 << 20;
 
-/// Packs `items` into rows by their owner's bucket.
+/// Packs `items` into rows by the bucket of each item's `owner`.
 pub(super) fn packed<T: Item + 'static>(
     kind: Kind,
     items: Sorted<T>,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use superstep_table::table;
 
 table! {
-    /// Bytes that one line loaded from one array in one launch and that another line stored in an earlier launch.
+    /// Bytes that one line loaded from one array in one launch and that a line stored in an earlier launch.
     pub struct LineFlowRow = "line-flows": Serialize, Deserialize {
         writer_file: String = "source file of the store";
         writer_line: u32 = "line number of the store, from 1";

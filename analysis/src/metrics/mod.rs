@@ -36,7 +36,7 @@ use superstep_trace::{AllocationId, CtaBlocks, SiteId, SiteTable};
 pub struct AllocationInfo {
     /// Name of the variable if known, else the allocation's number and size.
     pub name: String,
-    /// File and line of the host's call, if they are known.
+    /// File and line of the host's allocation call, if known.
     pub place: String,
     pub bytes: u64,
 }

@@ -116,9 +116,9 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
 
 #[derive(Default)]
 struct Sums {
-    /// Bytes sent and received over each GPU's links, by receiving launch, case and GPU.
+    /// Bytes sent and received over each GPU's links, by receiving launch, (GPU count, cut) pair, and GPU.
     links: FxHashMap<u32, Vec<[[u64; 2]; 8]>>,
-    /// Bytes, by case.
+    /// Bytes, by (GPU count, cut) pair.
     crossing: Vec<u64>,
     all: u64,
 }

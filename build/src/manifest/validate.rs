@@ -251,7 +251,7 @@ impl Benchmark {
         .at(UNITS)
     }
 
-    /// Adds the translation units to `files`. A git source must list them all, since nothing else is fetched.
+    /// Adds the translation units to `files`. With a git source, `files` must be empty or list all of them.
     fn validate_files(&mut self, source: &Source) -> Valid {
         each(&mut self.files, "files", |path, before| {
             below(&self.directory, path)?;

@@ -39,7 +39,7 @@ pub enum Failure {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         match error {
-            // The compiler's own output, as any other compiler would show it.
+            // Shows only the compiler's own output, like any other compiler.
             BuildError::Command { output, .. } => Self::Failed(output),
             error => Self::Failed(format!("error: {error}")),
         }

@@ -55,7 +55,7 @@ pub(crate) fn version_text(tool: &Path) -> Result<String, VersionError> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Runs a command; retries briefly if another process is still writing the tool, for example during an installation.
+/// Runs a command; retries briefly if another process is still writing its executable, as during an installation.
 fn run_when_free(command: &mut Command) -> io::Result<Output> {
     for _ in 0..20 {
         match command.output() {

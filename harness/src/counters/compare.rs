@@ -60,7 +60,7 @@ impl ClassCounts {
 }
 
 impl Comparison {
-    /// Returns whether every launch was counted and all requests equal the groups.
+    /// Returns whether every launch was counted, with as many requests as groups in each class.
     pub fn is_equal(&self) -> bool {
         let mut classes = self.launches.iter().flat_map(|launch| &launch.classes);
         self.unmatched.is_none() && classes.all(|(_, counts)| counts.is_equal())

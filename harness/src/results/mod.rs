@@ -32,7 +32,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     std::fs::write(path, text + "\n").map_err(Failure::io("write", &path))
 }
 
-/// Reads a JSON file with this `schema_version`. A failure has `kind` and ends with `hint`.
+/// Reads a JSON file whose `schema_version` is `version`. A failure has `kind`, and its message ends with `hint`.
 pub fn read_json<T: DeserializeOwned>(
     path: &Path,
     version: u32,

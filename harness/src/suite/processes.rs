@@ -103,7 +103,7 @@ pub fn collect(
             early,
         });
     }
-    // The program may have launched nothing. Without a summary, it did not use CUDA or ended early.
+    // The program may have launched nothing. A missing summary means that it did not use CUDA or ended early.
     let is_idle = active.is_empty();
     let single = match active.pop() {
         Some(single) => ProcessFiles {

@@ -13,8 +13,8 @@ fn copy_project(name: &str, to: &Path) {
     }
 }
 
-/// One of three CUDA files is compiled with nvcc's flag, one with the macro, and one with neither; the host compiler
-/// and nvcc each compile a C++ file. Two host threads launch from each CUDA file.
+/// One of three CUDA files is compiled with `--default-stream per-thread`, one with the equivalent macro, and one with
+/// neither; the host compiler and nvcc each compile a C++ file. Two host threads launch from each CUDA file.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]
 fn stream_0_is_per_thread_only_in_files_compiled_with_the_option() {
@@ -170,7 +170,7 @@ fn denormals_are_also_flushed_on_the_cpu_backend() {
     }
 }
 
-/// Expected output: the value, OpenMP, language version and architecture of host code, then of device code, and whether
+/// Expected output: `VALUE`, OpenMP, language version and architecture of host code, then of device code, and whether
 /// host code is optimised.
 #[test]
 #[ignore = "needs Clang and CUDA; `cargo xtask test` runs it"]

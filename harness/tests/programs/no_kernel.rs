@@ -96,7 +96,7 @@ fn a_benchmark_that_launches_no_kernel_fails() {
     let message = failure["message"].as_str().unwrap();
     assert!(message.contains(MESSAGE), "{message}");
 
-    // A manifest can expect no launches.
+    // A manifest can expect zero launches.
     let manifest = fs::read_to_string(path("suite/toy.yaml")).unwrap();
     let expecting = format!("{manifest}expected:\n  tiny: {{launches: 0}}\n");
     fs::write(path("suite/toy.yaml"), &expecting).unwrap();

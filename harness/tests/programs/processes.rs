@@ -9,9 +9,9 @@ use crate::common::{run, superstep};
 use serde_json::Value;
 use superstep_trace::{Capture, captures_in};
 
-/// Before using CUDA, forks the number of processes given by its first argument; each child launches kernels, and
-/// the parent does not. With `late` as the second argument, the program uses CUDA before forking. If it has
-/// a rank, the rank determines its number of launches. With `ODD` set, rank 1 launches one more kernel when traced.
+/// Forks N processes, where N is the first argument; each child launches kernels, and the parent does not. With `late`
+/// as the second argument, only the parent launches kernels, both before and after forking. If the program has a rank,
+/// the rank determines its number of launches. With `ODD` set, rank 1 launches one more kernel when traced.
 const FORKS: &str = r#"
 #include <cstdio>
 #include <cstdlib>
@@ -278,7 +278,7 @@ fn programs_that_a_script_starts_are_joined() {
     let mut sorted = launches(&result(folder.path(), "forks"));
     sorted.sort_unstable();
     assert_eq!(sorted, [(1, 64), (2, 128), (3, 192)]);
-    // Programs that are not named are not loaded.
+    // Without `--with`, the run fails, and the error names the option.
     let (code, out, err) =
         run(superstep(folder.path()).args(["run", "--backend", "cpu", "--", "./test.sh"]));
     assert!(code == 6 && err.contains("--with"), "{code}: {out}\n{err}");

@@ -194,7 +194,7 @@ fn a_source_that_does_not_compile_shows_the_compilers_error() {
         run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 6, "{err}");
     let expected = [
-        "error: failed to build toy/toy.cu: device IR ended with",
+        "error: failed to build toy/toy.cu: device IR failed with",
         "command: ",
         "unknown type name 'flaot'",
     ];

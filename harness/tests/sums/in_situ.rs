@@ -10,8 +10,8 @@ use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};
 use superstep_trace::Capture;
 
-/// Program that uses all kinds of memory, every way for the host to write it, and all access widths; every byte has
-/// one writer per launch.
+/// Program that uses all kinds of memory and all access widths, and whose host code writes memory in every possible
+/// way; every byte has one writer per launch.
 const WITHOUT_RACES: &str = r#"
 #include <cstdio>
 #include <cuda_runtime.h>

@@ -34,7 +34,7 @@ pub fn insert(
     if (spec.points.iter()).any(|point| point.at.contains(&At::Branch)) {
         // Code generation turns a switch into conditional branches, and the probe is called at each of them.
         let passes = "function(lower-switch)";
-        module.run_passes("dropping unreachable functions", passes, machine)?;
+        module.run_passes("lowering switches", passes, machine)?;
     }
     let mut places = places::find(module, spec, options)?;
     if !cuda {

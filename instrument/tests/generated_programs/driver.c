@@ -66,7 +66,7 @@ static uint64_t hash(const void *bytes, uint64_t length) {
   return value;
 }
 
-/* Returns the ID of the object in global memory at an address, or 0 if there is none. Both runs use the same IDs. */
+/* Returns the ID of the object in global memory at an address, or 0 if there is none. Both copies use the same IDs. */
 static uint64_t object_of(const void *pointer, uint64_t *offset) {
   const uint8_t *address = pointer;
   if (address >= (uint8_t *)&memory && address < (uint8_t *)(&memory + 1)) {

@@ -39,7 +39,7 @@ fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// Returns the colour and the opacity, or neither for the colour of the surrounding text.
+/// Returns the colour, or `None` for that of the surrounding text, and the opacity unless it is 1.
 fn paint(colour: RGBColor) -> (Option<String>, Option<f64>) {
     match colour {
         palette::BLACK => (None, None),

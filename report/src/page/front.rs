@@ -1,4 +1,4 @@
-//! The first screen of a run's page: published values and statements that hold, warnings, and a row for each program.
+//! The first screen of a run's page: how well the run reproduces the thesis, warnings, and a row for each program.
 
 use super::communication::metrics_of;
 use super::places::{file_name, flows, place};
@@ -289,7 +289,7 @@ fn map(metrics: &Metrics) -> Markup {
     let (bottom, per_row, height) = axis(|row| row.receiver);
     let mut counts = BTreeMap::<(u64, u64), u64>::new();
     for cell in cells {
-        // Receivers go upwards.
+        // Receiver indices increase upwards.
         let row = height - 1 - (cell.receiver - bottom) / per_row;
         let column = (cell.source - left) / per_column;
         *counts.entry((row, column)).or_default() += cell.count;

@@ -114,7 +114,7 @@ fn lines(name: &str, metrics: &Metrics) -> Markup {
 }
 
 fn within_launch(name: &str, metrics: &Metrics) -> Markup {
-    let caption = format!("Loads of {name} from bytes that another CTA stores in the same launch");
+    let caption = format!("Loads by {name} of bytes that another CTA stores in the same launch");
     let table = [name, "within-launch", &caption];
     let heading = "Communication within launches";
     listed(heading, table, &metrics.within_launch, |line| {
@@ -305,7 +305,7 @@ fn ratio(value: f64) -> Cell {
     Cell::Number(format!("{value:.2}"))
 }
 
-/// Renders a heading and a table with the first of the `rows`, if there are any. `file` contains all rows.
+/// Renders a heading and a table with at most [`MAX_ROWS`] of the `rows`, if there are any. `file` contains all rows.
 fn listed<R, const COLUMNS: usize>(
     heading: &str,
     [name, file, caption]: [&str; 3],

@@ -89,7 +89,7 @@ fn mark_one(figure: &mut Multiples, row: &Comparison, rows: &[Comparison]) -> Op
     }
     let band = band as f64;
     let (mut line, mut scale) = ([(band + from, height), (band + to, height)], &mut plot.y);
-    // The volumes have a row for each program, with their values to the right.
+    // The figure of volumes has a row for each program, in which values increase to the right.
     if figure.layout == Layout::Rows {
         line = line.map(|(across, along)| (along, across));
         scale = &mut plot.x;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use superstep_analysis::metrics::Metrics;
 
-/// Maximum number of lines shown for a program; those with the most bytes are chosen.
+/// Maximum number of lines chosen for a program: those that exchange the most bytes.
 const MAX_LINES: usize = 24;
 /// Number of lines shown before and after each chosen line.
 const CONTEXT: usize = 3;

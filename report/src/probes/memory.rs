@@ -25,7 +25,7 @@ table_from! {
     fn by_lines<'a>((divergence, lines), (&'a Divergence<'a>, u64)) = "unique-lines" {
         program: String = "the program" => divergence.program.to_owned();
         lines: u64 ["32-byte lines"] = "lines that a warp's access touches" => lines;
-        threads: u64 ["accesses"] = "thread accesses in these access groups" => divergence.threads_with(lines);
+        threads: u64 ["accesses"] = "accesses in groups that touch that many lines" => divergence.threads_with(lines);
         percent: f64 ["%"] = "share of all thread accesses" =>
             percent(divergence.threads_with(lines), divergence.sum(Cell::thread_accesses));
     }
@@ -37,7 +37,7 @@ table_from! {
         program: String = "the program" => program.to_owned();
         active_threads: u64 ["threads"] = "threads that access memory together" => cell.threads;
         lines: u64 ["32-byte lines"] = "lines that they touch" => cell.lines;
-        accesses: u64 ["access groups"] = "number of these access groups; cells with 0 are omitted" => cell.accesses;
+        accesses: u64 ["access groups"] = "number of such access groups; cells with 0 are omitted" => cell.accesses;
     }
 }
 

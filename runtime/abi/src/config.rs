@@ -54,7 +54,7 @@ pub struct Config {
     pub probe_parameters: Vec<u64>,
 }
 
-/// Threads whose fields are kept individually, for a probe with per-thread fields. `Places` is the file or its content.
+/// Threads whose fields are kept individually, for a probe with per-thread fields. `Places` is a file or its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeepThreads<Places = PathBuf> {
     /// `0`: only the sums are kept.

@@ -1,4 +1,4 @@
-//! Checks the layouts that C and the instrumenter's LLVM types duplicate.
+//! Checks the layouts that are duplicated in C headers and in the instrumenter's LLVM types.
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;

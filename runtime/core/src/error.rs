@@ -23,7 +23,7 @@ pub enum RuntimeError {
     NotNamed { file: PathBuf },
     #[error(transparent)]
     Trace(#[from] superstep_trace::TraceError),
-    /// A lock was not released in time; only fault handlers report this.
+    /// A lock was not released in time; only `Session::finish` reports this.
     #[error("failed to {action}: another thread holds the session")]
     Busy { action: &'static str },
 }

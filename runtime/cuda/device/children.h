@@ -12,7 +12,7 @@
 struct SuperstepChild {
   uint32_t kind;      /* SUPERSTEP_CHILD_… */
   uint32_t stream;    /* stream number; 0 for the CTA's own stream */
-  uint64_t cta;       /* linear number of the requesting CTA */
+  uint64_t cta;       /* linear index of the requesting CTA */
   uint64_t function;  /* launch: kernel number in its module, from 1 */
   uint64_t arguments; /* launch: offset of the arguments in the queue's `bytes` */
   uint64_t to;        /* copy, fill: address of the first byte written */

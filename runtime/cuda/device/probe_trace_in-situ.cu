@@ -448,7 +448,7 @@ __device__ ALWAYS_INLINE void access_from(void *context, ulong64 launch, unsigne
 
 } // namespace
 
-static_assert(sizeof(InSituFunction) == 24 * sizeof(uint64_t), "the instrumenter reserves this size: OWN_WORDS in instrument/src/probe.rs");
+static_assert(sizeof(InSituFunction) == 24 * sizeof(uint64_t), "the instrumenter reserves COUNTER_WORDS words (instrument/src/probe.rs)");
 
 // Begins a function that contains accesses. `own` is the function's memory for counting them.
 extern "C" __device__ __attribute__((always_inline)) void __superstep_probe_begin(void *raw_context, unsigned long long launch, void *own) {

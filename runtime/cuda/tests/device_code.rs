@@ -223,7 +223,7 @@ fn the_stream_protocol_survives_inlining() {
     assert_eq!(
         count("membar.gl"),
         3,
-        "a piece is read after its counts, and freed after it has been read; relay contains one as well"
+        "a piece is read after its counts, and freed after it has been read; relay contains a fence as well"
     );
 }
 

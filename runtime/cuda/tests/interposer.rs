@@ -82,7 +82,7 @@ fn host_actions_are_recorded() {
     );
 }
 
-/// Another process's memory is an imported allocation from its first opening to its last closing. No two overlap.
+/// Another process's memory is an imported allocation while it is open. No two imported allocations overlap.
 #[test]
 fn memory_of_another_process_is_an_imported_allocation() {
     use AllocationKind::{Device, Imported};

@@ -1,4 +1,4 @@
-// Compares kernels with the loops of serial.cpp: twins REPETITIONS
+// Compares kernels with the loops of serial.cpp. Usage: twins REPETITIONS
 // Prints a JSON object per kernel: the best times, in ns, of the kernel (from launch to completion) and of its twin.
 #include "twins.h"
 

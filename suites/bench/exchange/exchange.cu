@@ -3,8 +3,8 @@
 //   exchange WORDS TILE ROUNDS LAUNCHES       the first two are logarithms: memory of 2^WORDS words, 2^TILE per CTA
 //
 // In each round of a launch, a CTA performs four 4-byte accesses for each word of its tile: it stores the word, and loads a word of a
-// table that only the host writes, a word that the previous launch stored at a small offset from its own, and a word that the previous
-// launch stored in another tile, at a permuted position. The first three are coalesced, the last one is scattered.
+// table that only the host writes, a word that the previous launch stored at a small offset from the CTA's own, and a word that the
+// previous launch stored in another tile, at a permuted position. The first three are coalesced, the last one is scattered.
 //
 // A launch thus performs 4 * 2^WORDS * ROUNDS accesses. For the other formulas, see `superstep-bench in-situ` (tools/bench/src/in_situ.rs).
 
@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
     const unsigned hop = 2 + launch % (ctas - 3);
     exchange<<<ctas, THREADS>>>(memory[launch % 2], table, memory[1 - launch % 2], tile, (1u << tile) / 8, hop, rounds);
     check(cudaGetLastError(), "launch of exchange");
-    // In the last round, the two loads of the previous launch's words read each word once.
+    // In the last round, each of the two loads of the previous launch's words reads every word once.
     expected = 2 * expected + table_sum + unsigned(rounds - 1) * unsigned(words.size());
   }
   check(cudaMemcpy(words.data(), memory[launches % 2], bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");

@@ -1,4 +1,4 @@
-// Kernels that only access memory, one for each pattern that a capture has to handle.
+// Kernels that only access memory, one for each access pattern that tracing has to handle.
 //
 //   patterns PATTERN ROUNDS LAUNCHES [UNTIL_SECONDS]
 //

@@ -31,7 +31,7 @@ __global__ void parent(int *data) {
     scale<<<1, threads, threads * sizeof(int)>>>(-1, part, by, make_float4(9, 9, 0, 9), 1.0);
 }
 
-// Splits each half again until it is short.
+// Splits the data in half, and each half again, until the parts are short.
 __global__ void halve(int *data, int count, int depth) {
     if (threadIdx.x == 0 && count > threads) {
         cudaStream_t stream;

@@ -40,7 +40,7 @@ __global__ void gather(View view, int *out, int length, int choose) {
   copy(&out[i], &cache[(t + 1) % threads]);
   __syncthreads();
 
-  // A phi of two spaces (figure 5.5), which depends on the data.
+  // A phi of pointers into two spaces (figure 5.5), which depends on the data.
   int *either = (i + choose) % 3 ? &cache[t] : &out[i];
   if ((i + choose) % 5 == 0) either = &own[i % 4];
   *either += scale[i % 4];

@@ -1,4 +1,4 @@
-// Formats with fewer bits than float, rounded from exact numbers.
+// Floating-point formats with fewer bits than float, and functions that round exact numbers to them.
 #pragma once
 #include <cfenv>
 #include <cmath>

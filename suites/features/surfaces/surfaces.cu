@@ -17,7 +17,7 @@ __global__ void write(cudaSurfaceObject_t line, cudaSurfaceObject_t plane, cudaS
     int x = threadIdx.x, y = blockIdx.x;
     if (y == 0) surf1Dwrite<short>(x * 3, line, x * sizeof(short));
     surf2Dwrite(make_float4(x, y, x + y, 1), plane, x * sizeof(float4), y);
-    // Nothing is written out of bounds.
+    // Out-of-bounds writes have no effect.
     surf2Dwrite(make_float4(9, 9, 9, 9), plane, (x + width) * sizeof(float4), y, cudaBoundaryModeZero);
     for (int z = 0; z < depth; z++) {
         surf3Dwrite(x + 100 * y + 10000 * z, box, x * sizeof(int), y, z);

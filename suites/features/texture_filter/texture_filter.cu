@@ -1,6 +1,6 @@
-// Compares texture reads with those of texture hardware, bit by bit. The file of answers contains textures, each followed by coordinates
+// Compares texture reads with those of texture hardware, bit for bit. The file `answers.bin` contains textures, each followed by coordinates
 // and results; all numbers are 32 bits wide. The results are those of an H200 (driver 580, nvcc 13.0, 2026-11-27). Built with nvcc,
-// `texture_filter answers.bin` compares other hardware with them; `texture_filter answers.bin other.bin` also writes its results to a file.
+// `texture_filter answers.bin` checks other hardware against them; `texture_filter answers.bin other.bin` also writes a file with its results.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -27,7 +27,7 @@ struct Format {
     int texel_bytes() const { return bits / 8 * channels; }
 };
 
-// Texels that are finite numbers as halves and floats.
+// Texels that are finite when read as halves or floats.
 static unsigned char texels[4 * 4 * 16];
 
 static uint32_t number(const Format &format, const unsigned char *component) {
@@ -127,7 +127,7 @@ int main() {
     read_all_as<ushort4, unsigned short, 4>();
     read_all_as<unsigned char, unsigned char, 1>();
     read_all_as<char4, signed char, 4>();
-    // Filters yield floats, so integer reads cannot use them.
+    // Filtering yields floats, so integer reads cannot use it.
     const cudaChannelFormatDesc numbers = cudaCreateChannelDesc<int>();
     cudaArray_t array;
     SUCCEED(cudaMallocArray(&array, &numbers, 4, 4));

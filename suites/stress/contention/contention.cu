@@ -1,5 +1,5 @@
 // Kernels that stress a trace buffer. The program computes how many global accesses each launch must perform and prints
-// their sum, `expected-accesses: N`; it also checks its results.
+// the total, `expected-accesses: N`; it also checks its results.
 //
 //   contention KERNEL SEED LAUNCHES
 //

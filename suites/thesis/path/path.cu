@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
         cost = static_cast<int>(random.below(10));
     }
 
-    // The paths start in the first row; the other rows are their costs.
+    // The paths start with the costs in the first row; the other rows contain the costs of further steps.
     benchmark::DeviceArray<int> deviceCosts(std::vector<int>(costs.begin() + columns, costs.end()));
     benchmark::DeviceArray<int> deviceEven(std::vector<int>(costs.begin(), costs.begin() + columns));
     benchmark::DeviceArray<int> deviceOdd(static_cast<size_t>(columns));

@@ -152,7 +152,7 @@ const LANES: [u64; WARP_LANES] = {
     lanes
 };
 
-/// Defines a function with a plain loop, and compiles it again for AVX2 and AVX-512, used if the processor has them.
+/// Defines a function with a plain loop, and versions compiled for AVX2 and AVX-512, used if the processor has them.
 macro_rules! vectorised {
     ($(#[$doc:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),+) -> $result:ty $body:block) => {
         $(#[$doc])*

@@ -213,7 +213,7 @@ impl State {
         moved
     }
 
-    /// Returns the source for a link of `slot`: the addresses of the previous slot.
+    /// Returns the source that `slot` links to: the addresses of the previous slot.
     #[inline(always)]
     pub(super) fn source(&self, slot: usize, previous: usize) -> Source {
         let (source, slot) = (&self.slots[previous], &self.slots[slot]);
@@ -247,7 +247,7 @@ impl State {
         }
     }
 
-    /// Moves the linked `slot` to `addresses`, and records this as its move number `move_index`.
+    /// Moves the linked `slot` to `addresses`, and records the distance in `moves[move_index]`.
     #[inline]
     pub(super) fn follow(
         &mut self,
@@ -270,7 +270,7 @@ impl State {
     }
 }
 
-/// Addresses of the previous group, scaled to elements with the same index.
+/// Addresses of the previous group, scaled to the width of the linked slot's elements.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     Run { base: u64, stride: u64 },

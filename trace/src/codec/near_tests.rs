@@ -43,8 +43,8 @@ fn check(groups: &[AccessGroup], methods: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Generates the steps of sites: most lanes move, some stray, and all or some are active. In calm programs, lanes only
-/// move in lockstep.
+/// Generates groups at three sites: most lanes move, some stray, and all or some are active. If `calm` is set, lanes
+/// only move in lockstep.
 fn steps() -> impl Strategy<Value = Vec<AccessGroup>> {
     let masks = prop_oneof![6 => Just(0u8), 1 => Just(1), 1 => Just(2), 1 => Just(3)];
     let kind = prop_oneof![4 => Just(0u8), 4 => Just(1), 2 => Just(2), 1 => Just(3), 1 => Just(4), 1 => Just(5)];

@@ -42,7 +42,7 @@ impl Range {
         self.high = self.high.max(frame.address(high.into()));
     }
 
-    /// Returns a frame that contains this range, `addresses`, and all multiples of the old frame's unit.
+    /// Returns a frame that contains this range and `addresses`; its unit is no larger than the old frame's.
     fn frame(self, old: Option<Frame>, addresses: &[u64], width_bytes: u32) -> Frame {
         let mut odd = addresses.iter().fold(0, |odd, &a| odd | (a - self.low));
         match old {

@@ -168,7 +168,7 @@ fn decompress(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()>
         rest.split_at_checked(u32::from_le_bytes(*length) as usize)?
     };
     let head_bytes = (chunk.raw_bytes as usize).checked_sub(tail.len())?;
-    // The frame must state the same length, so that a damaged header cannot cause a large allocation.
+    // The frame must state the same length as the header, so that a damaged header cannot cause a large allocation.
     let length = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
     if length != head_bytes as u64 {
         return None;

@@ -41,7 +41,7 @@ fn encode(parts: &mut Parts) -> Vec<u8> {
     out.0
 }
 
-/// Decodes parts; returns `None` if [`encode`] did not write them.
+/// Decodes parts; returns `None` if the payload is malformed.
 pub(crate) fn decode(payload: &[u8]) -> Option<Parts> {
     let mut reader = Reader { payload, at: 0 };
     let mut received = reader.rows::<Received>(6)?;

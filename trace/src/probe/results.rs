@@ -137,7 +137,7 @@ impl ProbeWriter {
         })
     }
 
-    /// Adds a launch whose values have been written, and flushes both files.
+    /// Adds a launch whose values have been written, and flushes `values.bin` and `launches.jsonl`.
     pub fn launch(&mut self, launch: &LaunchResult) -> Result<(), TraceError> {
         let flushed = self.values.flush();
         flushed.map_err(TraceError::io("write", self.folder.join(VALUES)))?;

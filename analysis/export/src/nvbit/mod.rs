@@ -1,4 +1,4 @@
-//! Imports the output of NVBit's `mem_trace` as a capture, so that the same analysis runs on it.
+//! Imports the output of NVBit's `mem_trace` as a capture, which can be analysed like any other.
 //!
 //! ```text
 //! MEMTRACE: CTX 0x… - LAUNCH - Kernel pc 0x… - Kernel name copy(float*) - grid launch id 0 - grid size 2,1,1 - block size 32,1,1 - nregs 8 - shmem 0 - cuda stream id 0

@@ -256,7 +256,7 @@ pub(crate) const BLOCK_RECORDS: usize = 1 << 16;
 /// Distance, in records, between a prefetch and the corresponding store.
 const AHEAD: usize = 6;
 
-/// Prefetches the memory of `record`, since the hardware does not predict scattered records.
+/// Prefetches the memory of `record`, since the hardware does not predict scattered accesses.
 #[inline]
 fn prefetch(record: Option<&Record>) {
     #[cfg(target_arch = "x86_64")]

@@ -266,7 +266,7 @@ impl<T: Fixed> RunWriter<T> {
 }
 
 impl Run {
-    /// Reads all items for the last time and frees their disk space, so that a merge does not need the space twice.
+    /// Returns a reader that frees the disk space of the items it has read, so that a merge does not need it twice.
     pub(crate) fn drain<T: Fixed>(&self) -> Result<RunReader<T>> {
         let file = File::options().read(true).write(true).open(&self.path);
         Ok(RunReader {

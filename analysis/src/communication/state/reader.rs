@@ -200,7 +200,7 @@ impl Reader<'_> {
         self.run(start, at - start, width, times);
     }
 
-    /// Counts adjacent accesses of `width` bytes, each made by `times` threads.
+    /// Counts adjacent accesses of `width` bytes, each of which is made `times` times.
     #[inline]
     pub(crate) fn run(&mut self, start: usize, len: usize, width: usize, times: u64) {
         let end = start + len;

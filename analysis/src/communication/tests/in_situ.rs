@@ -284,7 +284,7 @@ fn group(cta: u32, warp: u32, addresses: &[u64]) -> AccessGroup {
     group
 }
 
-/// Covers each reason for bounds, with results derived by hand.
+/// Covers each kind of inexact bytes, with results derived by hand.
 #[test]
 fn inexact_bytes_are_counted() {
     let launch = super::against_oracle::launch;

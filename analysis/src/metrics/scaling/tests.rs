@@ -4,7 +4,7 @@ use super::*;
 use crate::communication::{Communication, Transfer};
 use superstep_trace::SiteTable;
 
-/// 8 × 4 CTAs; each sends 8 bytes to its neighbours in x and 2 to those in y.
+/// 8 × 4 CTAs; each sends 8 bytes to each neighbour in x and 2 to each in y.
 #[test]
 fn the_best_even_cut_of_a_stencil_has_the_fewest_crossing_bytes() {
     let grid = [8u32, 4, 1];

@@ -45,8 +45,8 @@ pub(crate) const NVCC: Wheel = Wheel {
     extracted: &["bin/ptxas", "include/", "nvvm/libdevice/"],
 };
 
-/// The wheels to fetch. `fatbinary` exists only in the 13.x compiler wheels; from 12.9's cubins, the smallest of
-/// these wheels produces the same files as the later ones.
+/// The wheels to fetch. `fatbinary` exists only in the 13.x compiler wheels; from 12.9's cubins, the one in the
+/// smallest of these wheels produces the same files as the later ones.
 pub const PINS: [Wheel; 6] = [
     NVCC,
     Wheel {

@@ -24,7 +24,7 @@ pub enum Outcome {
     OutputDiffers,
     /// Only standard output differs.
     StdoutOnly,
-    /// The execution was not reached, and nothing was flipped, because the instructions executed vary between runs.
+    /// The selected dynamic instruction was not reached, so nothing was flipped: the executed instructions vary between runs.
     Missed,
 }
 
@@ -93,7 +93,7 @@ impl Outcome {
         }
         let faults = run.summary.as_ref().map(|summary| summary.faults.len());
         let failed = faults.as_ref().is_ok_and(|&faults| faults > 0);
-        // Without a summary, the program ended abruptly, perhaps during the launch.
+        // A missing summary means that the program ended abruptly, perhaps during the launch.
         if flips == Some(0) || flips.is_none() && faults.as_ref().is_ok_and(|&faults| faults == 0) {
             return Outcome::Missed;
         }

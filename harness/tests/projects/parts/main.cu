@@ -1,4 +1,4 @@
-// Every part of the project works on 1000 numbers; harness/tests/build_systems/projects.rs lists the counts.
+// Every part of the project works on 1000 numbers; harness/tests/build_systems/projects.rs lists the access counts.
 #include "parts.h"
 #include <cstdio>
 #include <omp.h>

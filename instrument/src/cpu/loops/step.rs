@@ -283,7 +283,7 @@ impl<'m> Code<'_, 'm> {
         thread
     }
 
-    /// Adds the code for a row of known length with special columns; these columns run outside the loops.
+    /// Adds the code for a row of known length with special columns; the threads in these columns run outside the loops.
     fn add_known_parts(
         &self,
         region: &Region<'m>,

@@ -262,7 +262,7 @@ fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
             let (arguments, parent) = (child.arguments.pointers(), Some(child.parent));
             children = run(&child.kernel, child.request, arguments, stream, parent)?;
         }
-        Work::Copy(rows) => copy_rows("a copy by a kernel", rows, KIND_DEFAULT, stream)?,
+        Work::Copy(rows) => copy_rows("a kernel's copy", rows, KIND_DEFAULT, stream)?,
         Work::Fill(address, value, bytes) => fill_bytes(address, value, bytes, stream)?,
     }
     // Children of a failed kernel do not run.

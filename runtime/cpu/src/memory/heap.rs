@@ -191,7 +191,7 @@ impl Heap {
         true
     }
 
-    /// Frees all blocks except variables; returns their addresses.
+    /// Frees all blocks except variables; returns the addresses of the freed blocks.
     pub fn clear(&mut self) -> Vec<u64> {
         let blocks = self.live.values();
         let addresses: Vec<u64> = blocks

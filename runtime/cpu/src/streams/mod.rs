@@ -1,4 +1,4 @@
-//! Streams. Work is synchronous, so a stream only numbers its launches.
+//! Streams. Work is synchronous, so a stream only labels its launches.
 //!
 //! Programs with a per-thread default stream call the functions that end in `_ptds` or `_ptsz`.
 

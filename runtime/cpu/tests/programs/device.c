@@ -179,7 +179,7 @@ static void fail_fibers_thunk(void **args) {
   SYNC();
 }
 
-/* Half of the threads wait forever at a different barrier. */
+/* The two halves of the threads wait forever at different barriers. */
 static void deadlock(void) { __superstep_barrier(T.tid[0] < 32 ? 0 : 1, T.ntid[0]); }
 static void deadlock_thunk(void **args) {
   (void)args;

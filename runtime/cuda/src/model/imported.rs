@@ -9,7 +9,7 @@ pub struct Imported(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The number of times that the memory at each address was opened, including memory that `cudaFree` has freed.
+    /// How often the memory at each address has been opened and not yet closed, even if `cudaFree` has freed it.
     opened: HashMap<u64, u32>,
     /// Handles of other processes' memory.
     handles: HashSet<u64>,

@@ -31,7 +31,7 @@ impl Runtime {
         self.in_situ.freed(address);
     }
 
-    /// Records that the program opened another process's memory, from `address` to the end of that allocation.
+    /// Records that the program opened another process's memory, from `address` to the end of the allocation.
     pub fn opened(&self, address: u64) {
         session().shares_memory();
         let is_known = session().is_allocated(address);

@@ -157,7 +157,7 @@ fn stream_transport(for_graph: bool) -> Result<Transport, RecordError> {
     let (actual, requested) = (buffer.shape, settings.shape);
     if actual.host_slots != requested.host_slots {
         session().warning(format!(
-            "low on host memory: it has room for {} pieces of each ring instead of {}",
+            "low on host memory: there is room for {} pieces of each ring instead of {}",
             actual.host_slots, requested.host_slots
         ));
     }
@@ -173,7 +173,7 @@ fn stream_transport(for_graph: bool) -> Result<Transport, RecordError> {
     Ok(Transport::Stream(buffer, settings))
 }
 
-/// Queues the end of a launch that uses `buffer`, in the default stream if `stream` is invalid.
+/// Queues the kernel that marks the end of a launch that uses `buffer`, in the default stream if `stream` is invalid.
 pub fn count_end(buffer: &DrainBuffer, stream: Stream) -> Result<(), CudaError> {
     let Some(flush) = &buffer.flush else {
         return Ok(());

@@ -105,7 +105,7 @@ pub fn assert_constants(header: &str, constants: &[(String, u64)]) {
     assert!(output.status.success(), "{errors}");
 }
 
-/// Lists the size and offsets of a structure as constants of its mirror in C.
+/// Pairs the C expressions for the size and offsets of a structure's mirror with the values of the Rust structure.
 macro_rules! layout {
     ($c:literal, $rust:ty, $($field:ident),*) => {[
         (concat!("sizeof(struct ", $c, ")").to_owned(), size_of::<$rust>() as u64),

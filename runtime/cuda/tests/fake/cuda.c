@@ -1,4 +1,4 @@
-/* Just enough of libcuda for closed.c. The kernels do nothing; kernel 0 takes no time, the others two milliseconds. */
+/* Just enough of libcuda for closed.c. The kernels do nothing; a null kernel takes no time, all others two milliseconds. */
 #include <stddef.h>
 #include <string.h>
 #include <time.h>

@@ -31,7 +31,7 @@ struct stream {
   int busy, device;
   struct stream *next;
 };
-/* Number of times an event was recorded, and the latest recording reached so far; streams reach them in any order. */
+/* Number of recordings of an event, and the latest that was reached so far; streams reach recordings in any order. */
 struct event {
   int recorded, happened;
   struct timespec when;

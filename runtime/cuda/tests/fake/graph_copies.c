@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
   error |= cudaGraphAddChildGraphNode(&inner, graph, &kernel, 1, child);
   error |= cudaGraphAddMemcpyNodeToSymbol(&node, graph, &inner, 1, variable, from, 2, 8, 1);
   error |= cudaGraphAddKernelNode(&node, graph, &node, 1, &other_node);
-  /* This node is added last, but runs first. */
+  /* This node is added last, but all others depend on it. */
   error |= cudaGraphAddMemcpyNode1D(&late, graph, 0, 0, memory, from, 3, 1);
   error |= cudaGraphAddDependencies(graph, &late, &fill, 1);
   if (!strcmp(argv[1], "refused")) {

@@ -1,5 +1,5 @@
-//! Checks that the capture of `stress.cu` contains every access that the program makes exactly once, in program order,
-//! by the right thread and in a group of the right launch.
+//! Checks that the capture of `stress.cu` contains each of the program's accesses exactly once, in program order, by
+//! the right thread and in a group of the right launch.
 //!
 //! `check-stress CAPTURE ROUNDS [LAUNCHES-THAT-MAY-FAIL]`
 

@@ -113,7 +113,7 @@ impl Stress<'_> {
         start(&spec)
     }
 
-    /// Returns the untraced run to compare with; `None` for the group `stress`, killed programs and file limits.
+    /// Returns the untraced run to compare with; `None` in the group `stress`, and with a kill or a file limit.
     fn native(&mut self, case: &Case) -> Result<Option<&RunOutput>, Failure> {
         let is_limited = case.kill_after_s.is_some() || case.file_limit_kib.is_some();
         if is_limited || case.group == "stress" {

@@ -60,7 +60,7 @@ pub fn launch(kernel: &str, ctas: u32, threads: u32) -> Launch {
     }
 }
 
-/// Returns a group of warp 0 in which the first lanes access 4 bytes each, at these addresses.
+/// Returns a group of warp 0 in which the first lanes access 4 bytes each, at `addresses`.
 pub fn group(site: u16, cta: u32, addresses: impl IntoIterator<Item = u64>) -> AccessGroup {
     let mut group = AccessGroup {
         site: SiteId::new(0, site),

@@ -61,7 +61,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Reruns a failed CTA thread by thread if the failed thread is unknown. The launch's memory is invalid anyway.
+    /// Reruns a failed CTA thread by thread if the failed thread is unknown. Memory is undefined after a fault anyway.
     fn identify_thread(&mut self, job: &Job, failure: Failure) -> Failure {
         if !self.worker.forgets_thread.take() {
             return failure;

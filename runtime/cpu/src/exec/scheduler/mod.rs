@@ -257,7 +257,7 @@ impl Scheduler {
     fn take_fault(&self, last_access: Option<LogEntry>) -> Failure {
         reset_floating_point();
         self.worker.place.set(Place::Runtime);
-        // A user-defined probe does not log the site table's accesses.
+        // A user-defined probe logs probe points, not accesses.
         let is_access = |job: &Job| !job.probe_logs;
         let last_access = last_access.filter(|_| self.worker.job().is_some_and(is_access));
         match self.worker.signal.take() {

@@ -82,7 +82,7 @@ impl Work {
             Work::Kernel(request, arguments) => {
                 launch::launch(*request, arguments.pointers(), stream)
             }
-            Work::Copy(copy) => copy_3d("a copy in a graph", copy, stream),
+            Work::Copy(copy) => copy_3d("a graph's copy", copy, stream),
             Work::Fill(fill) => memset::fill_elements(fill, stream),
             Work::Host(host) => structures::call(host),
             Work::Record(event) => crate::streams::events::record(*event as *mut c_void, stream),

@@ -61,7 +61,7 @@ fn host(parameters: *const cudaHostNodeParams) -> Result<Work, CudaError> {
     given(parameters).map(|parameters| Work::Host(*parameters))
 }
 
-const GRAPH_COPY: &str = "a copy in a graph";
+const GRAPH_COPY: &str = "a graph's copy";
 
 fn call(call: impl Fn(*mut c_void) -> CudaResult + 'static) -> Result<Work, CudaError> {
     Ok(Work::Call(Kind::Copy, Arc::new(call)))

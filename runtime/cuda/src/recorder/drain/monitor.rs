@@ -1,4 +1,4 @@
-//! The thread that reads the times of finished launches and looks for faults in silent streams.
+//! The thread that reads the times of finished launches and looks for faults and silent streams.
 //!
 //! Only this thread may block inside CUDA, so that the consumers never do.
 

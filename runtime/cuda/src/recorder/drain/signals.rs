@@ -1,9 +1,9 @@
 //! When a program ends without running its exit handlers, writes the data that its kernels have sent to the host.
 //!
-//! Nothing in a stream waits for the workers, so they may lag behind when the program calls `_exit`, or `abort` right
-//! after a synchronisation. For signals that have their default action, our handler waits for the workers and then
-//! raises the signal again. `interpose::ends` waits before the process ends or calls `exec`. Both waits may take place
-//! in one of the program's signal handlers.
+//! Nothing in a stream waits for the consumers and the monitor, so they may lag behind when the program calls `_exit`,
+//! or `abort` right after a synchronisation. For signals that have their default action, our handler waits for these
+//! threads and then raises the signal again. `interpose::ends` waits before the process ends or calls `exec`. Both
+//! waits may take place in one of the program's signal handlers.
 
 use crate::recorder::runtime::STALL;
 use std::ffi::c_int;

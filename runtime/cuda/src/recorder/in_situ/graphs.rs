@@ -4,7 +4,7 @@
 //! Therefore, the program's instance is never launched. Instead, its [`Plan`] has a graph instance for each node, in an
 //! order that the edges allow. Changes to the program's instance also change the plan.
 //!
-//! A trace launches the program's instance, and the plan only indicates which copies and fills occur between the
+//! A tracing run launches the program's instance; the plan only indicates which copies and fills occur between the
 //! kernels.
 
 use super::InSitu;
@@ -89,9 +89,9 @@ enum NodeWork {
     Host(HostCall),
     Record(Event),
     Wait(Event),
-    /// A kernel that a trace announces.
+    /// A kernel that a tracing run announces.
     Traced(Arc<Node>),
-    /// A node that a trace ignores.
+    /// A node that a tracing run ignores.
     Untraced,
 }
 
@@ -114,7 +114,7 @@ impl Plan {
         }
     }
 
-    /// Adds the nodes of `graph`. In a trace, removes the kernels that it finds from `known`.
+    /// Adds the nodes of `graph`. When tracing, removes the kernels that it finds from `known`.
     fn add_all(
         &mut self,
         in_situ: bool,
@@ -356,7 +356,7 @@ impl InSitu {
         }
     }
 
-    /// Runs the nodes of an instance. Returns `None` in a trace or without a plan.
+    /// Runs the nodes of an instance. Returns `None` when tracing or without a plan.
     pub fn launch_graph(&self, instance: GraphExec, into: StreamArgument) -> Option<Status> {
         if !self.is_used() {
             return None;

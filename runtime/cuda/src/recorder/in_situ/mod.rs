@@ -67,7 +67,7 @@ pub struct OnDevice {
     slots: Arc<Slots>,
     /// Number of rows of the transfer table that finished launches have filled.
     rows: AtomicU64,
-    /// Time when these rows were last written to the capture.
+    /// Time when the transfer table was last written to the capture.
     drained: Mutex<Instant>,
 }
 

@@ -130,7 +130,7 @@ impl<'a> Call<'a> {
             allowed.is_ok_and(|allowed| self.shared_bytes > allowed)
         };
         self.block.iter().product::<u32>() > attributes.maxThreadsPerBlock.unsigned_abs()
-            // The program may have raised this limit (`cudaFuncSetAttribute`).
+            // The program may have raised the limit on shared memory (`cudaFuncSetAttribute`).
             || is_too_large(attributes)
                 && attributes_of(kernel.stub).is_some_and(|now| is_too_large(&now))
     }

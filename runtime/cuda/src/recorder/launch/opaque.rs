@@ -21,7 +21,7 @@ use superstep_trace::{KnownCall, OpaqueGeometry};
 
 thread_local! {
     /// The known library call that this thread is executing. The inner `Option` is `None` if the call's arguments do
-    /// not determine its accesses. Never dropped, since destructors of the program's variables may make such calls.
+    /// not determine its accesses. Has no destructor, since those of the program's variables may make such calls.
     static CALL: RefCell<Option<ManuallyDrop<Option<KnownCall>>>> = const { RefCell::new(None) };
 }
 

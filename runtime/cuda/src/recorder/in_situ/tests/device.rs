@@ -26,7 +26,7 @@ pub struct Found {
 impl Found {
     /// Adds sums. If `is_cached`, drops the bytes that may be local, which then depend on the contents of caches.
     pub fn add_sums(&mut self, mut sums: LaunchSums, is_cached: bool) {
-        // The device does not count these for atomics.
+        // The device does not count these bytes.
         sums.within_launch_atomic_bytes = 0;
         if is_cached {
             sums.loaded.perhaps_local = 0;

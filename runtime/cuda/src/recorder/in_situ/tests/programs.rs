@@ -1,4 +1,4 @@
-//! Random programs of warps, for the handler on the host and for the CPU backend.
+//! Random programs of warp accesses, run by the handler on the host and by the CPU backend.
 
 use super::device::Found;
 use crate::recorder::in_situ::layout::{Context, INPUT, UNKNOWN, UNWRITTEN};
@@ -138,7 +138,7 @@ impl Program {
         let _ = writeln!(self.text, "f {first} {bytes} {pattern}");
     }
 
-    /// Adds an access by a warp in any CTA; if the access writes and `writer` is given, in that CTA.
+    /// Adds an access by a warp in a random CTA, or in CTA `writer` if the access writes and `writer` is given.
     fn access(
         &mut self,
         numbers: &mut Numbers,
