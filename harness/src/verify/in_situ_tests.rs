@@ -237,7 +237,10 @@ fn contradictory_sums_are_found() {
     };
     assert_eq!(broken(|_| ()), None);
     let found = broken(|it| it.read.loaded.communicated = 100).unwrap();
-    assert!(found.contains("but the bytes by writer add up to 100"), "{found}");
+    assert!(
+        found.contains("but the bytes by writer add up to 100"),
+        "{found}"
+    );
     let found = broken(|it| it.write.racing_bytes = 4).unwrap();
     assert!(found.contains("4 racing bytes, but only 0"), "{found}");
     for change in [(|it| it.received.source_cta = 2) as fn(&mut Sums), |it| {
