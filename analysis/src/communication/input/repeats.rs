@@ -43,11 +43,11 @@ impl Line {
             [] => return None,
             [_] => width,
             [first, second, ..] => {
-                let lanes = i64::from(rest.trailing_zeros() - lane);
                 let distance = second.wrapping_sub(*first);
-                match distance == width * lanes as u64 {
-                    true => width,
-                    false => (distance as i64 / lanes) as u64,
+                match i64::from(rest.trailing_zeros() - lane) {
+                    1 => distance,
+                    lanes if distance == width * lanes as u64 => width,
+                    lanes => (distance as i64 / lanes) as u64,
                 }
             }
         };
@@ -57,9 +57,8 @@ impl Line {
             width: group.width_bytes,
         };
         let differences = match group.mask {
-            u32::MAX => (0..).zip(addresses).fold(0, |all, (lane, address)| {
-                all | (line.address(lane) ^ address)
-            }),
+            u32::MAX => (addresses.windows(2))
+                .fold(0, |all, pair| all | (pair[1].wrapping_sub(pair[0]) ^ step)),
             mask => lanes(mask).zip(addresses).fold(0, |all, (lane, address)| {
                 all | (line.address(lane) ^ address)
             }),
@@ -104,6 +103,8 @@ struct Slot {
     position: u32,
     /// Number of groups with repetitions that have no records yet.
     groups: u16,
+    /// Number of these groups with repetitions by all lanes, which are not in [`Repeats::times`].
+    full: u16,
     op: Option<Op>,
 }
 
@@ -212,8 +213,10 @@ impl Repeats {
             }
             slot.groups += 1;
             self.found += 1;
-            for (lane, times) in self.times[index].iter_mut().enumerate() {
-                *times += (repeated >> lane & 1) as u16;
+            match repeated {
+                u32::MAX => slot.full += 1,
+                _ => (self.times[index].iter_mut().enumerate())
+                    .for_each(|(lane, times)| *times += (repeated >> lane & 1) as u16),
             }
             if slot.groups == u16::MAX {
                 self.end_slot(index, context);
@@ -296,6 +299,10 @@ impl Repeats {
             return;
         };
         let bits = u16::BITS - slot.groups.leading_zeros();
+        let full = std::mem::take(&mut slot.full);
+        self.times[index]
+            .iter_mut()
+            .for_each(|times| *times += full);
         let mut records = Vec::new();
         for bit in 0..bits {
             let is_set = |(lane, times): (usize, &u16)| u32::from(times >> bit & 1) << lane;

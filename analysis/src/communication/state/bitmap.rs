@@ -41,6 +41,25 @@ impl Bitmap {
     }
 
     #[inline]
+    pub(crate) fn contains(&self, at: usize) -> bool {
+        self.words[at / 64] >> (at % 64) & 1 == 1
+    }
+
+    #[inline]
+    pub(crate) fn contains_any(&self, start: usize, len: usize) -> bool {
+        let mut found = 0;
+        for_each_word(start, len, |word, mask| found |= self.words[word] & mask);
+        found != 0
+    }
+
+    #[inline]
+    pub(crate) fn contains_all(&self, start: usize, len: usize) -> bool {
+        let mut missing = 0;
+        for_each_word(start, len, |word, mask| missing |= !self.words[word] & mask);
+        missing == 0
+    }
+
+    #[inline]
     pub(crate) fn count(&self, start: usize, len: usize) -> u64 {
         let mut count = 0;
         for_each_word(start, len, |word, mask| {

@@ -80,7 +80,7 @@ impl Local {
 
     #[inline]
     fn wrote_cell(&self, cell: usize, thread: u32) -> bool {
-        self.written.count(cell, 1) == 1
+        self.written.contains(cell)
             && (self.first[cell] == thread
                 || !self.others.is_empty() && self.others.contains_key(&(cell as u16, thread)))
     }
@@ -92,27 +92,27 @@ impl Local {
             true => self.phases[cell],
             false => (self.others.get(&(cell as u16, thread))).map_or(u16::MAX, |&phase| phase),
         };
-        self.written.count(cell, 1) == 1 && last == phase
+        self.written.contains(cell) && last == phase
     }
 
     /// Returns whether a thread was the first of its CTA to write each of the bytes.
     #[inline]
     pub(crate) fn was_first(&self, offset: usize, len: usize, thread: u32) -> bool {
         let cells = cells(self.shift, offset, len);
-        self.written.count(cells.start, cells.len()) == cells.len() as u64
+        self.written.contains_all(cells.start, cells.len())
             && self.first[cells].iter().all(|&first| first == thread)
     }
 
     #[inline]
     pub(crate) fn wrote_any(&self, offset: usize, len: usize, thread: u32) -> bool {
         let mut cells = cells(self.shift, offset, len);
-        self.written.count(cells.start, cells.len()) != 0
+        self.written.contains_any(cells.start, cells.len())
             && cells.any(|cell| self.wrote_cell(cell, thread))
     }
 
     #[inline]
     pub(crate) fn is_untouched(&self, offset: usize, len: usize) -> bool {
         let cells = cells(self.shift, offset, len);
-        self.written.count(cells.start, cells.len()) == 0
+        !self.written.contains_any(cells.start, cells.len())
     }
 }

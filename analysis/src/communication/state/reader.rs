@@ -50,7 +50,7 @@ impl Seen {
 
     fn has_access(&self, at: usize, width: usize) -> bool {
         match Self::class(at, width) {
-            Some(class) => self.accesses[class].count(at >> class, 1) == 1,
+            Some(class) => self.accesses[class].contains(at >> class),
             None => self.odd.contains(&(at as u16, width as u16)),
         }
     }

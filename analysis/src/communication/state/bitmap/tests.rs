@@ -13,7 +13,11 @@ proptest! {
             for &(start, len) in &ranges {
                 let len = len.min(PAGE_BYTES - start);
                 let before = set.len();
-                prop_assert_eq!(bitmap.count(start, len), set.range(start..start + len).count() as u64);
+                let count = set.range(start..start + len).count();
+                prop_assert_eq!(bitmap.count(start, len), count as u64);
+                prop_assert_eq!(bitmap.contains_any(start, len), count > 0);
+                prop_assert_eq!(bitmap.contains_all(start, len), count == len);
+                prop_assert_eq!(bitmap.contains(start), set.contains(&start));
                 set.extend(start..start + len);
                 prop_assert_eq!(bitmap.insert_counting(start, len), (set.len() - before) as u64);
             }
