@@ -273,7 +273,6 @@ impl Survey {
         let first = records.first().copied().unwrap_or_default();
         let (width, mut by_cta, mut last_cta) = (first.width(), true, 0);
         let (mut other_bits, mut all_addresses, mut other_lanes) = (0, 0, 0);
-        let mut written_bits = 0;
         let (mut all_shapes, mut common_shape, mut all_places) = (0, first.shape, 0);
         for record in records {
             other_bits |= record.address ^ first.address;
@@ -283,12 +282,15 @@ impl Survey {
             all_shapes |= record.shape;
             common_shape &= record.shape;
             all_places |= record.place;
-            written_bits |= record.written_bits();
             let is_same = record.shape & SAME != 0;
             let more = record.mask & record.mask.wrapping_sub(1);
             other_lanes |= if is_same { 0 } else { more };
         }
         let one_width = (all_shapes ^ common_shape) & WIDTH == 0 && width.is_power_of_two();
+        let written_bits = match one_width && (all_addresses | width).is_multiple_of(4) {
+            true => 0,
+            false => (records.iter()).fold(0, |bits, record| bits | record.written_bits()),
+        };
         let singles = other_lanes == 0 && one_width && all_addresses & (width - 1) == 0;
         Self {
             one_page: page_of(other_bits) == 0,

@@ -56,6 +56,11 @@ impl Line {
             step,
             width: group.width_bytes,
         };
+        // Scattered accesses usually fail here.
+        let last = u32::BITS - 1 - group.mask.leading_zeros();
+        if addresses.last() != Some(&line.address(last)) {
+            return None;
+        }
         let differences = match group.mask {
             u32::MAX => (addresses.windows(2))
                 .fold(0, |all, pair| all | (pair[1].wrapping_sub(pair[0]) ^ step)),
