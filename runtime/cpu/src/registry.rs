@@ -107,9 +107,9 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         Err(error) => return session().fault(error),
     };
     let sites: Arc<[SiteId]> = table.sites.iter().map(|site| site.id).collect();
-    // SAFETY: the object's list is a constant of this length.
+    // SAFETY: the object's list of kernels is a constant of this length.
     let kernels = unsafe { slice(module.kernels, module.kernel_count as usize) };
-    // SAFETY: as above.
+    // SAFETY: the object's list of variables is a constant of this length.
     let globals = unsafe { slice(module.globals, module.global_count as usize) };
     let index = module.module_index;
     let mut registry = REGISTRY.write();

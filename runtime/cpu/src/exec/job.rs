@@ -80,10 +80,8 @@ impl Job {
         } else {
             (ctas / (workers as u64 * 16).max(1)).clamp(1, 64)
         };
-        let counts = match kernel.probe {
-            Probe::Count => vec![0; kernel.sites.len()],
-            _ => Vec::new(),
-        };
+        let is_counting = kernel.probe == Probe::Count;
+        let counters = if is_counting { kernel.sites.len() } else { 0 };
         Job {
             kernel,
             arguments,
@@ -100,7 +98,7 @@ impl Job {
             stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
             accesses: AtomicU64::new(0),
-            counts: Mutex::new(counts),
+            counts: Mutex::new(vec![0; counters]),
             children: Mutex::default(),
         }
     }

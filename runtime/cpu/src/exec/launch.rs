@@ -195,10 +195,7 @@ fn run(
     let _in_order = session.shadow().map(|_| IN_ORDER.lock());
     let active = session.launch_begin(stream, &kernel.name, geometry, parent);
     let running = session.add_up(&active);
-    let probed = match kernel.probe {
-        Probe::Defined => Probed::new(&kernel.name, &active, workers),
-        _ => Ok(None),
-    };
+    let probed = Probed::new(kernel, &active, workers);
     let fail = |error, why: &dyn std::fmt::Display| {
         session.fault(why);
         set_sticky(error);
@@ -218,7 +215,7 @@ fn run(
     if request.is_cooperative {
         job.cooperate();
     }
-    job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
+    job.probe_logs = Probed::logs(kernel);
     job.probed = probed.filter(|_| native.is_none());
     let job = Arc::new(job);
     let start = Instant::now();

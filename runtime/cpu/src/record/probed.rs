@@ -6,6 +6,7 @@
 use crate::exec::job::Job;
 use crate::record::merge::{LANES, LogEntry};
 use crate::record::runs::{self, Bits, Run};
+use crate::registry::Kernel;
 use crate::runtime::session;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::probe::{Layout, ProbeContext, TooLarge};
 use superstep_trace::probe::{At, Pass};
-use superstep_trace::{ModuleTable, PointSite};
+use superstep_trace::{ModuleTable, PointSite, Probe};
 
 /// Lanes that executed a probe point together. Mirrors `struct Group` in `probes/include/superstep/probe.h`.
 #[repr(C)]
@@ -61,12 +62,15 @@ pub struct Probed {
 impl Probed {
     /// Allocates memory for a launch of `kernel`; returns `None` if there is no probe.
     pub fn new(
-        kernel: &str,
+        kernel: &Kernel,
         active: &ActiveLaunch,
         workers: usize,
     ) -> Result<Option<Box<Self>>, TooLarge> {
+        if kernel.probe != Probe::Defined {
+            return Ok(None);
+        }
         let (grid, block) = (active.launch.grid, active.launch.block);
-        let layout = session().probe_layout(kernel, grid, block, workers as u32)?;
+        let layout = session().probe_layout(&kernel.name, grid, block, workers as u32)?;
         let Some((module, layout)) = layout else {
             return Ok(None);
         };
@@ -96,9 +100,9 @@ impl Probed {
     }
 
     /// Returns whether the lanes of `kernel` log probe points for their warp.
-    pub fn logs(kernel: &str) -> bool {
-        let module = session().registry().kernel(kernel);
-        module.is_some_and(|(module, _)| groups_lanes(&module))
+    pub fn logs(kernel: &Kernel) -> bool {
+        let module = || session().registry().kernel(&kernel.name);
+        kernel.probe == Probe::Defined && module().is_some_and(|(module, _)| groups_lanes(&module))
     }
 
     pub fn finish(&self, job: &Job, elapsed_ns: u64) {
