@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fmt;
 
 use libloading::{Library, Symbol};
+use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gpus {
@@ -40,14 +41,15 @@ impl fmt::Display for Device {
 
 pub fn detect() -> Gpus {
     let api = Api::load();
-    let devices = api.as_ref().map_err(String::clone).and_then(Api::devices);
+    let driver = api.as_ref().ok().and_then(|api| api.driver().ok());
+    let devices = api.and_then(|api| api.devices());
     let problem = match &devices {
         Ok(devices) if devices.is_empty() => Some("the driver reports no GPU".to_owned()),
         Ok(_) => None,
-        Err(problem) => Some(problem.clone()),
+        Err(error) => Some(error.to_string()),
     };
     Gpus {
-        driver: api.and_then(|api| api.driver()).ok(),
+        driver,
         devices: devices.unwrap_or_default(),
         problem,
     }
@@ -66,28 +68,38 @@ macro_rules! call {
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 
-/// The driver library. Errors are messages for [`Gpus::problem`].
+#[derive(Debug, Error)]
+enum DriverError {
+    #[error("no NVIDIA driver: {0}")]
+    Missing(libloading::Error),
+    #[error("the driver library lacks {0}: {1}")]
+    Lacks(&'static str, libloading::Error),
+    #[error("{0} failed: {2} (error {1})")]
+    Failed(&'static str, c_int, String),
+    #[error("{0} failed: error {1}")]
+    UnknownCode(&'static str, c_int),
+}
+
+/// The driver library.
 struct Api(Library);
 
 impl Api {
-    fn load() -> Result<Api, String> {
+    fn load() -> Result<Api, DriverError> {
         // SAFETY: loading runs the library's initialisers; libcuda is meant to be loaded this way and imposes no
         // conditions on the loading process.
         let library = unsafe { Library::new("libcuda.so.1") };
-        library
-            .map(Api)
-            .map_err(|error| format!("no NVIDIA driver: {error}"))
+        library.map(Api).map_err(DriverError::Missing)
     }
 
     /// # Safety
     /// `F` must be the function's C type.
-    unsafe fn function<F>(&self, name: &'static str) -> Result<Symbol<'_, F>, String> {
+    unsafe fn function<F>(&self, name: &'static str) -> Result<Symbol<'_, F>, DriverError> {
         // SAFETY: `F` is the function's C type, as callers must ensure.
         let found = unsafe { self.0.get(name.as_bytes()) };
-        found.map_err(|error| format!("the driver library lacks {name}: {error}"))
+        found.map_err(|error| DriverError::Lacks(name, error))
     }
 
-    fn driver(&self) -> Result<Driver, String> {
+    fn driver(&self) -> Result<Driver, DriverError> {
         let mut number: c_int = 0;
         // SAFETY: the types are cuda.h's; one int is written through a valid pointer. The driver may be uninitialised.
         unsafe { call!(self.cuDriverGetVersion(&mut number => *mut c_int)) }?;
@@ -99,7 +111,7 @@ impl Api {
         })
     }
 
-    fn devices(&self) -> Result<Vec<Device>, String> {
+    fn devices(&self) -> Result<Vec<Device>, DriverError> {
         // SAFETY: the types are cuda.h's; cuInit takes flags, which must be 0, and can be called at any time.
         unsafe { call!(self.cuInit(0 => c_uint)) }?;
         let mut count: c_int = 0;
@@ -108,13 +120,13 @@ impl Api {
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
 
-    fn device(&self, ordinal: c_int) -> Result<Device, String> {
+    fn device(&self, ordinal: c_int) -> Result<Device, DriverError> {
         let (mut device, mut memory_bytes): (c_int, usize) = (0, 0);
         let mut name: [c_char; 256] = [0; 256];
         // SAFETY: the types are cuda.h's; one int is written through a valid pointer. An uninitialised driver returns
         // an error.
         unsafe { call!(self.cuDeviceGet(&mut device => *mut c_int, ordinal => c_int)) }?;
-        let attribute = |which: c_int| -> Result<u32, String> {
+        let attribute = |which: c_int| -> Result<u32, DriverError> {
             let mut value: c_int = 0;
             // SAFETY: the types are cuda.h's; the device is valid, and one int is written through a valid pointer.
             unsafe {
@@ -136,7 +148,7 @@ impl Api {
         })
     }
 
-    fn check(&self, function: &'static str, code: c_int) -> Result<(), String> {
+    fn check(&self, function: &'static str, code: c_int) -> Result<(), DriverError> {
         if code == 0 {
             return Ok(());
         }
@@ -148,11 +160,11 @@ impl Api {
             get.map(|get| get(code, &mut text)).ok();
         }
         if text.is_null() {
-            return Err(format!("{function} failed: error {code}"));
+            return Err(DriverError::UnknownCode(function, code));
         }
         // SAFETY: the driver returns a static NUL-terminated string, or null for an unknown code.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
-        Err(format!("{function} failed: {text} (error {code})"))
+        Err(DriverError::Failed(function, code, text.into_owned()))
     }
 }
 

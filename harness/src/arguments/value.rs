@@ -7,9 +7,17 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use superstep_analysis::communication::Matching;
 use superstep_trace::Backend;
 
-/// Returns the message about an invalid value, which clap prefixes with the name of the option.
-pub fn invalid(expected: &str, found: &str) -> String {
-    format!("expected {expected}, found `{found}`")
+/// Invalid value of an option; clap prefixes the message with the name of the option.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}, found `{found}`")]
+pub struct InvalidValue {
+    expected: &'static str,
+    found: String,
+}
+
+pub fn invalid(expected: &'static str, found: &str) -> InvalidValue {
+    let found = found.to_owned();
+    InvalidValue { expected, found }
 }
 
 /// Name, description and value.
@@ -73,9 +81,9 @@ pub struct ByteSize {
 }
 
 impl FromStr for ByteSize {
-    type Err = String;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let invalid = || invalid("a size like 2GB, 512MiB or 4096", text);
         let at = text.find(|c: char| !c.is_ascii_digit() && c != '.');
         let (number, unit) = text.split_at(at.unwrap_or(text.len()));
@@ -101,31 +109,31 @@ impl FromStr for ByteSize {
     }
 }
 
-pub fn gpu_arch(text: &str) -> Result<u32, String> {
+pub fn gpu_arch(text: &str) -> Result<u32, InvalidValue> {
     let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
     let arch = digits.parse().ok().filter(|arch| (50..1000).contains(arch));
     arch.ok_or_else(|| invalid("a GPU architecture, such as sm_90 or 90", text))
 }
 
-fn number(text: &str, expected: &'static str, fits: fn(f64) -> bool) -> Result<f64, String> {
+fn number(text: &str, expected: &'static str, fits: fn(f64) -> bool) -> Result<f64, InvalidValue> {
     let number = text.trim().parse().ok();
     number
         .filter(|number: &f64| number.is_finite() && fits(*number))
         .ok_or_else(|| invalid(expected, text))
 }
 
-pub fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, InvalidValue> {
     let seconds = text.trim().parse().ok();
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.filter(|time| !time.is_zero())
         .ok_or_else(|| invalid("a number of seconds above 0", text))
 }
 
-pub fn non_negative(text: &str) -> Result<f64, String> {
+pub fn non_negative(text: &str) -> Result<f64, InvalidValue> {
     number(text, "a number of at least 0", |number| number >= 0.0)
 }
 
-pub fn bandwidth(text: &str) -> Result<f64, String> {
+pub fn bandwidth(text: &str) -> Result<f64, InvalidValue> {
     let expected = "a number of GB/s above 0, such as 64 or 25.6";
     number(text, expected, |number| number > 0.0)
 }

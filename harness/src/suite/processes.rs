@@ -13,18 +13,18 @@ use superstep_trace::{
     captures_in, end_capture,
 };
 
-use crate::verify;
+use crate::verify::{self, NoSummary};
 
 /// A process that launched kernels, in a run with more than one such process.
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     pub capture: Option<PathBuf>,
 }
 
 pub struct Collected {
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     /// Processes that launched kernels, in rank order; empty if at most one did.
     pub processes: Vec<ProcessRun>,
     /// Processes that launched kernels and ended without running exit handlers.
@@ -78,8 +78,8 @@ pub fn collect(
     let early = found.values().filter_map(|found| found.early).collect();
     let mut active: Vec<ProcessRun> = Vec::new();
     let mut idle: Vec<ProcessFiles> = Vec::new();
-    for (name, found) in found {
-        match process(&name, &found) {
+    for found in found.into_values() {
+        match process(&found) {
             Some(process) => active.push(process),
             None => idle.push(found),
         }
@@ -126,7 +126,7 @@ pub fn collect(
     }
     let summary = match single.summary {
         None if is_idle && is_over => Ok(Summary::new(backend)),
-        summary => summary.ok_or_else(|| no_summary("the program")),
+        summary => summary.ok_or(NoSummary::Program),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &single.capture {
@@ -196,15 +196,16 @@ fn name_of(path: &Path) -> String {
 }
 
 /// Returns the process if it launched kernels or failed.
-fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
+fn process(found: &ProcessFiles) -> Option<ProcessRun> {
     let Some(summary) = &found.summary else {
         // The capture shows whether the process launched kernels.
         let path = found.capture.as_ref()?;
         let capture = Capture::open(path).ok()?;
         capture.launches().next()?;
+        let process = capture.header.process?;
         return Some(ProcessRun {
-            process: capture.header.process?,
-            summary: Err(no_summary(name)),
+            process,
+            summary: Err(NoSummary::Process(process)),
             capture: found.capture.clone(),
         });
     };
@@ -217,10 +218,6 @@ fn process(name: &str, found: &ProcessFiles) -> Option<ProcessRun> {
         summary: Ok(summary.clone()),
         capture: found.capture.clone(),
     })
-}
-
-fn no_summary(process: &str) -> String {
-    format!("{process} left no summary because it did not exit normally")
 }
 
 fn remove(found: &ProcessFiles) -> Result<(), Failure> {
@@ -255,7 +252,7 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
 }
 
 /// Adds up the summaries of at least one process.
-fn total(processes: &[ProcessRun]) -> Result<Summary, String> {
+fn total(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let mut sum = processes[0].summary.clone()?;
     let named = |process: Process, texts: &[String]| -> Vec<String> {
         let texts = texts.iter();
@@ -266,7 +263,7 @@ fn total(processes: &[ProcessRun]) -> Result<Summary, String> {
     sum.warnings = named(first, &sum.warnings);
     (sum.process, sum.counts) = (None, None);
     for run in &processes[1..] {
-        let summary = run.summary.as_ref().map_err(Clone::clone)?;
+        let summary = run.summary.as_ref().map_err(|why| *why)?;
         sum.launches += summary.launches;
         sum.host_threads += summary.host_threads;
         sum.kernel_ns += summary.kernel_ns;

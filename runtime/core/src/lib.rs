@@ -18,7 +18,7 @@ mod process;
 mod registry;
 mod session;
 
-pub use error::RuntimeError;
+pub use error::{ModuleError, RuntimeError};
 pub use forks::is_used_fork;
 pub use loaded::{LoadedModule, loaded_module};
 pub use node_graph::{BadEdge, NodeGraph};

@@ -4,7 +4,7 @@
 //! of the files to load: each line has a hash, index, protocol and files, separated by tabs, with paths relative to the
 //! list's folder. Without a list, the `superstep` program next to this library creates one for the native variant.
 
-use crate::RuntimeError;
+use crate::{ModuleError, RuntimeError};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -56,14 +56,11 @@ pub unsafe fn loaded_module(
 
 fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, RuntimeError> {
     static KNOWN: Mutex<Option<HashMap<String, LoadedModule>>> = Mutex::new(None);
-    let fail = |reason: &str| RuntimeError::Module {
-        hash: hash.to_owned(),
-        reason: reason.to_owned(),
-    };
+    let fail = |reason| RuntimeError::Module(hash.to_owned(), reason);
     let list = std::env::var_os(MODULES).filter(|list| !list.is_empty());
     let mut known = KNOWN.lock();
     if let (None, Some(list)) = (&*known, &list) {
-        *known = Some(read(Path::new(list)).map_err(|error| fail(&error))?);
+        *known = Some(read(Path::new(list)).map_err(fail)?);
     }
     let known = known.get_or_insert_default();
     if !known.contains_key(hash) {
@@ -71,19 +68,19 @@ fn find(hash: &str, image: usize, backend: Backend) -> Result<LoadedModule, Runt
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
             return Err(match file_around(&maps, image) {
                 Some(file) => RuntimeError::NotNamed { file },
-                None => fail("its file was not named when the program was started"),
+                None => fail(ModuleError::NotNamed),
             });
         }
         let more = build(image, backend, known.len()).and_then(|list| read(&list));
-        known.extend(more.map_err(|error| fail(&error))?);
+        known.extend(more.map_err(fail)?);
     }
     let found = known.get(hash).cloned();
-    found.ok_or_else(|| fail("its file changed while the program was running"))
+    found.ok_or_else(|| fail(ModuleError::Changed))
 }
 
-/// Reads a list of modules; if that fails, returns the reason.
-fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, String> {
-    let fail = |error| format!("failed to read {}: {error}", path.display());
+/// Reads a list of modules.
+fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, ModuleError> {
+    let fail = |error| ModuleError::Io("read", path.to_owned(), error);
     let text = std::fs::read_to_string(path).map_err(fail)?;
     let list = std::path::absolute(path).map_err(fail)?;
     let folder = list.parent().unwrap_or(Path::new("/"));
@@ -98,14 +95,13 @@ fn read(path: &Path) -> Result<HashMap<String, LoadedModule>, String> {
         Some((hash, module))
     };
     let modules: Option<_> = text.lines().map(line).collect();
-    modules.ok_or_else(|| format!("{} is not a list of modules", list.display()))
+    modules.ok_or(ModuleError::NotAList(list))
 }
 
-/// Builds the untraced modules of the file that contains `image`, with indices starting at `first`. Returns the path of
-/// their list, or the reason why there is none.
-fn build(image: usize, backend: Backend, first: usize) -> Result<PathBuf, String> {
+/// Builds the untraced modules of the file that contains `image`, with indices from `first`. Returns their list's path.
+fn build(image: usize, backend: Backend, first: usize) -> Result<PathBuf, ModuleError> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let file = |address| file_around(&maps, address).ok_or("failed to find the program's file");
+    let file = |address| file_around(&maps, address).ok_or(ModuleError::NoProgram);
     let first = first.to_string();
     let command = file(build as fn(_, _, _) -> _ as usize)?.with_file_name("superstep");
     let output = Command::new(&command)
@@ -114,11 +110,11 @@ fn build(image: usize, backend: Backend, first: usize) -> Result<PathBuf, String
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| format!("failed to start {}: {error}", command.display()))?;
+        .map_err(|error| ModuleError::Io("start", command, error))?;
     let printed = String::from_utf8_lossy(&output.stdout);
     match output.status.success() {
         true => Ok(printed.trim_end().into()),
-        false => Err(format!("`superstep modules` failed with {}", output.status)),
+        false => Err(ModuleError::Build(output.status)),
     }
 }
 

@@ -137,6 +137,25 @@ enum Entry {
     Note(String),
 }
 
+/// A contradiction between the events of a capture.
+#[derive(Debug, thiserror::Error)]
+enum Contradiction {
+    #[error("launch {to} of {known} cannot receive anything from launch {from}")]
+    Received { from: u32, to: u32, known: u32 },
+    #[error("an event refers to launch {1} of stream {0}, which no event announces")]
+    NoLaunch(StreamId, LaunchId),
+    #[error("launch {1} of stream {0} {2} twice")]
+    LaunchTwice(StreamId, LaunchId, &'static str),
+    #[error("allocation {0} is freed, but no event announces it")]
+    NoAllocation(AllocationId),
+    #[error("allocation {0} {1} twice")]
+    AllocationTwice(AllocationId, &'static str),
+    #[error("opaque launch {0} ends, but no event announces it")]
+    NoOpaqueLaunch(u64),
+    #[error("opaque launch {0} is announced twice")]
+    OpaqueLaunchTwice(u64),
+}
+
 impl Timeline {
     /// Sorts events from file order into host order. An event that refers to an unknown launch or allocation is dropped
     /// and reported in `problems`.
@@ -159,11 +178,12 @@ impl Timeline {
             match timeline.entry(event) {
                 Ok(Some(event)) => timeline.entries.push(TimedEvent { at_ns, event }),
                 Ok(None) => {}
-                Err(problem) => problems.push(problem),
+                Err(problem) => problems.push(problem.to_string()),
             }
         }
         for parts in parts {
-            problems.extend(timeline.add_parts(parts).err());
+            let problem = timeline.add_parts(parts).err();
+            problems.extend(problem.map(|problem| problem.to_string()));
         }
         timeline
     }
@@ -227,13 +247,11 @@ impl Timeline {
         }
     }
 
-    fn add_parts(&mut self, parts: Parts) -> Result<(), String> {
+    fn add_parts(&mut self, parts: Parts) -> Result<(), Contradiction> {
         let known = self.launches.len() as u32;
-        let check = |sender: u32, receiver: u32| match sender < receiver && receiver < known {
-            true => Ok(receiver as usize),
-            false => Err(format!(
-                "launch {receiver} of {known} cannot receive anything from launch {sender}"
-            )),
+        let check = |from: u32, to: u32| match from < to && to < known {
+            true => Ok(to as usize),
+            false => Err(Contradiction::Received { from, to, known }),
         };
         for part in parts.received {
             let receiver = check(part.source_launch, part.receiver_launch)?;
@@ -246,17 +264,13 @@ impl Timeline {
         Ok(())
     }
 
-    /// Returns the entry of an event, if it has one. The error describes how the event contradicts earlier ones.
-    fn entry(&mut self, event: Event) -> Result<Option<Entry>, String> {
+    /// Returns the entry of an event, if it has one. Fails if the event contradicts earlier ones.
+    fn entry(&mut self, event: Event) -> Result<Option<Entry>, Contradiction> {
         let number_of = |stream, launch| {
             let number = self.numbers.get(&(stream, launch)).copied();
-            number.ok_or_else(|| {
-                format!("an event refers to launch {launch} of stream {stream}, which no event announces")
-            })
+            number.ok_or(Contradiction::NoLaunch(stream, launch))
         };
-        let twice = |stream: StreamId, launch: LaunchId, what: &str| {
-            Err(format!("launch {launch} of stream {stream} {what} twice"))
-        };
+        let twice = |stream, launch, what| Err(Contradiction::LaunchTwice(stream, launch, what));
         Ok(Some(match event {
             Event::Launch(launch) => {
                 let (stream, id) = (launch.stream, launch.launch);
@@ -292,7 +306,7 @@ impl Timeline {
             Event::Allocate(mut allocation) => {
                 let (id, index) = (allocation.id, self.allocations.len());
                 if self.by_id.contains_key(&id) {
-                    return Err(format!("allocation {id} is announced twice"));
+                    return Err(Contradiction::AllocationTwice(id, "is announced"));
                 }
                 self.by_id.insert(id, index);
                 allocation.key = match &allocation.kind {
@@ -306,12 +320,10 @@ impl Timeline {
                 Entry::Allocate(index)
             }
             Event::Free { sequence, id } => {
-                let index = *self.by_id.get(&id).ok_or_else(|| {
-                    format!("allocation {id} is freed, but no event announces it")
-                })?;
+                let index = *self.by_id.get(&id).ok_or(Contradiction::NoAllocation(id))?;
                 let freed = &mut self.allocations[index].freed;
                 if freed.is_some() {
-                    return Err(format!("allocation {id} is freed twice"));
+                    return Err(Contradiction::AllocationTwice(id, "is freed"));
                 }
                 *freed = Some(sequence);
                 Entry::Free(index)
@@ -321,17 +333,14 @@ impl Timeline {
             Event::OpaqueLaunch(launch) => {
                 let number = launch.sequence;
                 if self.opaque.contains_key(&number) {
-                    return Err(format!("opaque launch {number} is announced twice"));
+                    return Err(Contradiction::OpaqueLaunchTwice(number));
                 }
                 self.opaque.insert(number, launch);
                 Entry::OpaqueLaunch(number)
             }
             Event::OpaqueEnd(end) => {
-                let number = end.launch;
-                if !self.opaque.contains_key(&number) {
-                    return Err(format!(
-                        "opaque launch {number} ends, but no event announces it"
-                    ));
+                if !self.opaque.contains_key(&end.launch) {
+                    return Err(Contradiction::NoOpaqueLaunch(end.launch));
                 }
                 Entry::OpaqueEnd(end)
             }

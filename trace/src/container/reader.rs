@@ -100,8 +100,8 @@ impl ChunkReader {
             self.read_at(&mut header, offset)?;
             let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
                 Ok(info) => info,
-                Err(reason) => {
-                    self.problem = Some(Problem::Damaged { offset, reason });
+                Err(problem) => {
+                    self.problem = Some(problem);
                     break;
                 }
             };
@@ -190,21 +190,22 @@ fn decompress_frame(stored: &[u8], out: &mut [u8]) -> Option<usize> {
     })
 }
 
-/// Parses and checks a chunk's header; fails with the reason if it is damaged.
+/// Parses and checks a chunk's header.
 fn parse_chunk_header(
     header: &[u8; CHUNK_HEADER_BYTES],
     offset: u64,
     index: usize,
-) -> Result<ChunkInfo, String> {
+) -> Result<ChunkInfo, Problem> {
+    let damaged = |reason: String| Err(Problem::Damaged { offset, reason });
     if header[0..4] != CHUNK_MAGIC {
-        return Err("no chunk starts here".to_owned());
+        return damaged("no chunk starts here".to_owned());
     }
     if xxh3_64(&header[..40]) != u64_at(header, 40) {
-        return Err("the chunk header's checksum does not match".to_owned());
+        return damaged("the chunk header's checksum does not match".to_owned());
     }
     let found = u32_at(header, 8);
     if found as usize != index {
-        return Err(format!("expected chunk number {index}, found {found}"));
+        return damaged(format!("expected chunk number {index}, found {found}"));
     }
     let info = ChunkInfo {
         kind: Kind(header[4]),
@@ -218,16 +219,16 @@ fn parse_chunk_header(
     };
     let (bytes, items) = (info.raw_bytes, info.items);
     if info.flags > FLAG_HEAD {
-        return Err(format!("unknown chunk flags {:#x}", info.flags));
+        return damaged(format!("unknown chunk flags {:#x}", info.flags));
     }
     if bytes as usize > MAX_CHUNK_BYTES {
-        return Err(format!("a chunk of {bytes} bytes is too large"));
+        return damaged(format!("a chunk of {bytes} bytes is too large"));
     }
     if info.kind == Kind::ACCESSES && items > MAX_CHUNK_ACCESSES {
-        return Err(format!("{bytes} bytes cannot hold {items} accesses"));
+        return damaged(format!("{bytes} bytes cannot hold {items} accesses"));
     }
     if info.flags == 0 && bytes != info.stored_bytes {
-        return Err("the two lengths of an uncompressed chunk differ".to_owned());
+        return damaged("the two lengths of an uncompressed chunk differ".to_owned());
     }
     Ok(info)
 }

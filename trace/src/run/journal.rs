@@ -50,6 +50,11 @@ pub enum Note {
     },
 }
 
+/// The index of a kernel that no earlier note names.
+#[derive(Debug, thiserror::Error)]
+#[error("no kernel has the number {0}")]
+struct UnknownKernel(usize);
+
 /// Writes the journal of a process. Every note reaches the file before [`add`](Self::add) returns.
 #[derive(Debug)]
 pub struct Journal {
@@ -97,7 +102,9 @@ impl Journal {
 impl Summary {
     /// Reads a journal. If the file is missing, the program never started its runtime.
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |reason: String| TraceError::unreadable(path)(std::io::Error::other(reason));
+        let failed = |reason: &dyn std::fmt::Display| {
+            TraceError::unreadable(path)(std::io::Error::other(reason.to_string()))
+        };
         let text = std::fs::read(path).map_err(TraceError::unreadable(path))?;
         // Text after the last line break is incomplete: the process ended while writing it.
         let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
@@ -107,25 +114,23 @@ impl Summary {
             let note = note.map_err(|error| TraceError::unreadable(path)(error.into()))?;
             match (note, &mut sum) {
                 (Note::Begin(begin), _) if begin.schema_version != SUMMARY_SCHEMA_VERSION => {
-                    return Err(failed(format!(
+                    return Err(failed(&format_args!(
                         "found schema version {}, expected {SUMMARY_SCHEMA_VERSION}; rebuild the runtime",
                         begin.schema_version
                     )));
                 }
                 (Note::Begin(begin), _) => sum = Some(begin),
-                (note, Some(sum)) => sum.add(note, &mut names).map_err(failed)?,
-                (_, None) => {
-                    return Err(failed("it does not start with a `begin` note".to_owned()));
-                }
+                (note, Some(sum)) => sum.add(note, &mut names).map_err(|error| failed(&error))?,
+                (_, None) => return Err(failed(&"it does not start with a `begin` note")),
             }
         }
-        sum.ok_or_else(|| failed("it is empty".to_owned()))
+        sum.ok_or_else(|| failed(&"it is empty"))
     }
 
-    fn add(&mut self, note: Note, names: &mut Vec<String>) -> Result<(), String> {
+    fn add(&mut self, note: Note, names: &mut Vec<String>) -> Result<(), UnknownKernel> {
         let name = |number: usize| {
             let name = names.get(number).cloned();
-            name.ok_or_else(|| format!("no kernel has the number {number}"))
+            name.ok_or(UnknownKernel(number))
         };
         match note {
             Note::Begin(_) => {}

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use crate::arguments::value::invalid;
+use crate::arguments::value::{InvalidValue, invalid};
 use crate::capture::failure;
 use serde_json::json;
 use superstep_analysis::needs_accesses;
@@ -42,7 +42,7 @@ pub struct Args {
     json: bool,
 }
 
-fn parse_place(text: &str) -> Result<(PathBuf, u32), String> {
+fn parse_place(text: &str) -> Result<(PathBuf, u32), InvalidValue> {
     let place = text.rsplit_once(':');
     place
         .and_then(|(file, line)| Some((file.into(), line.parse().ok()?)))
@@ -63,7 +63,7 @@ impl Args {
     }
 }
 
-fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
+fn parse_range(text: &str) -> Result<RangeInclusive<u32>, InvalidValue> {
     let invalid = || invalid("a launch N, or A..B with A <= B", text);
     let number = |text: &str| text.trim().parse::<u32>().map_err(|_| invalid());
     let range = match text.split_once("..") {
