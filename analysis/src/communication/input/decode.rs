@@ -76,6 +76,11 @@ impl Decoded {
         self.blocks.append(&mut blocks);
     }
 
+    /// Returns the number of records in shard `shard`.
+    pub(crate) fn count(&self, shard: usize) -> usize {
+        self.blocks.iter().map(|block| block.count(shard)).sum()
+    }
+
     pub(crate) fn records(&self) -> usize {
         self.blocks.iter().map(Block::len).sum()
     }

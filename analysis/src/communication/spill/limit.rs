@@ -50,8 +50,10 @@ impl MemoryLimit {
             record_bytes: percent(28),
             page_bytes: percent(25),
             sorter_bytes: percent(10),
-            // Each record needs 2 × 24 bytes, and all threads share half of the memory for records.
-            shard_records: (percent(28) / 96 / rayon::current_num_threads()).max(MIN_RECORDS),
+            // Each record needs 2 × 24 bytes. Half of the memory for records is for shards: half of that is divided
+            // between the threads, and the rest is for shards that need more than their thread's share.
+            shard_records: (percent(28) / 192 / rayon::current_num_threads()).max(MIN_RECORDS),
+            extra_records: percent(28) / 192,
         }
     }
 }
@@ -62,6 +64,8 @@ pub(crate) struct Budget {
     pub(crate) page_bytes: usize,
     /// Maximum size of each of the three sorters: transfers, loads and stores.
     pub(crate) sorter_bytes: usize,
-    /// Maximum number of a shard's records that a thread loads at once.
+    /// Number of a shard's records that every thread may load at once.
     pub(crate) shard_records: usize,
+    /// Maximum total number of records of larger shards that all threads may load at once.
+    pub(crate) extra_records: usize,
 }

@@ -15,7 +15,7 @@ use crate::communication::spill::limit::Budget;
 use crate::error::Result;
 use crate::sites::SiteOps;
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Cancellation;
 
@@ -110,54 +110,70 @@ impl Shards {
             .map(|(context, decoded)| View::new(context, decoded, program))
             .collect();
         let sums: Vec<Mutex<LaunchResult>> = launches.iter().map(|_| Mutex::default()).collect();
-        let has_records = |number: usize, launch: &Decoded| {
-            let mut blocks = launch.blocks.iter();
-            blocks.any(|block| block.count(number) > 0)
-        };
+        let has_records = |number: usize, launch: &Decoded| launch.count(number) > 0;
         let records = launches.iter().map(|(_, launch)| launch.records()).sum();
         let next_launch = launches.last().map_or(0, |(last, _)| last.position + 1);
         let (budget, folder) = (self.budget, &*self.folder);
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(|shard| shard.bytes).sum());
-        (self.shards.par_iter_mut().enumerate())
-            .with_min_len(shards_per_task(records))
-            .filter(|(number, shard)| {
-                shard.pending.len() >= MAX_PENDING_EVENTS
-                    || launches.iter().any(|(_, it)| has_records(*number, it))
-            })
-            .try_for_each(|(number, shard)| {
-                let name = format!("pages-{number}");
-                let bytes_before = shard.bytes;
-                shard.swap_in(folder, &name)?;
-                self.scratch.with(Scratch::new, |scratch| -> Result<()> {
-                    let launches = launches.iter().zip(&views).zip(&sums);
-                    for (((context, launch), view), sum) in
-                        launches.filter(|(((_, launch), _), _)| has_records(number, launch))
+        let extra_records = AtomicUsize::new(budget.extra_records);
+        // Shards wait for the next round if other threads hold the memory that they need beyond a thread's share.
+        let is_waiting: Vec<AtomicBool> = (0..SHARDS).map(|_| AtomicBool::new(true)).collect();
+        while is_waiting.iter().any(|it| it.load(Ordering::Relaxed)) {
+            (self.shards.par_iter_mut().enumerate())
+                .with_min_len(shards_per_task(records))
+                .filter(|(number, shard)| {
+                    is_waiting[*number].swap(false, Ordering::Relaxed)
+                        && (shard.pending.len() >= MAX_PENDING_EVENTS
+                            || launches.iter().any(|(_, it)| has_records(*number, it)))
+                })
+                .try_for_each(|(number, shard)| {
+                    let counts = launches.iter().map(|(_, launch)| launch.count(number));
+                    let needed = counts.max().unwrap_or(0);
+                    let is_extra =
+                        (budget.shard_records + 1..=budget.extra_records).contains(&needed);
+                    let extra = if is_extra { needed } else { 0 };
+                    let take = |left: usize| left.checked_sub(extra);
+                    if (extra_records.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take))
+                        .is_err()
                     {
-                        shard.catch_up(context.position);
-                        let records = Records {
-                            blocks: &launch.blocks,
-                            shard: number,
-                            file,
-                            max_records: budget.shard_records,
-                            folder,
-                        };
-                        shard.launch(view, &context.untraced, scratch, &records)?;
-                        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-                        sum.0.add_shard(&mut shard.out);
-                        sum.1.extend(shard.out.wide.drain());
+                        is_waiting[number].store(true, Ordering::Relaxed);
+                        return Ok(());
                     }
-                    Ok(())
+                    let name = format!("pages-{number}");
+                    let bytes_before = shard.bytes;
+                    shard.swap_in(folder, &name)?;
+                    self.scratch.with(Scratch::new, |scratch| -> Result<()> {
+                        let launches = launches.iter().zip(&views).zip(&sums);
+                        for (((context, launch), view), sum) in
+                            launches.filter(|(((_, launch), _), _)| has_records(number, launch))
+                        {
+                            shard.catch_up(context.position);
+                            let records = Records {
+                                blocks: &launch.blocks,
+                                shard: number,
+                                file,
+                                max_records: budget.shard_records.max(extra),
+                                folder,
+                            };
+                            shard.launch(view, &context.untraced, scratch, &records)?;
+                            let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+                            sum.0.add_shard(&mut shard.out);
+                            sum.1.extend(shard.out.wide.drain());
+                        }
+                        Ok(())
+                    })?;
+                    extra_records.fetch_add(extra, Ordering::Relaxed);
+                    shard.catch_up(next_launch);
+                    let bytes_after = shard.bytes;
+                    pages_bytes.fetch_add(bytes_after, Ordering::Relaxed);
+                    let all = pages_bytes.fetch_sub(bytes_before, Ordering::Relaxed) - bytes_before;
+                    if all > budget.page_bytes {
+                        shard.swap_out(folder, &name)?;
+                        pages_bytes.fetch_sub(bytes_after, Ordering::Relaxed);
+                    }
+                    program.kept.take_after_launch(&mut shard.out)
                 })?;
-                shard.catch_up(next_launch);
-                let bytes_after = shard.bytes;
-                pages_bytes.fetch_add(bytes_after, Ordering::Relaxed);
-                let all = pages_bytes.fetch_sub(bytes_before, Ordering::Relaxed) - bytes_before;
-                if all > budget.page_bytes {
-                    shard.swap_out(folder, &name)?;
-                    pages_bytes.fetch_sub(bytes_after, Ordering::Relaxed);
-                }
-                program.kept.take_after_launch(&mut shard.out)
-            })?;
+        }
         let sums = sums.into_iter();
         Ok(sums
             .map(|sum| sum.into_inner().unwrap_or_else(PoisonError::into_inner))
