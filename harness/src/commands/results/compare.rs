@@ -53,7 +53,7 @@ enum Difference {
     OnlyIn(&'static str),
     #[error("{} in the {run} run", status.as_str())]
     NotPassed { status: Status, run: &'static str },
-    /// What differs, and the values in the first and in the second run.
+    /// The property that differs, with its values in the first and in the second run.
     #[error("{0}: {1} and {2}")]
     Values(&'static str, String, String),
     #[error("{name}: {first:.3} s and {second:.3} s, more than {limit} % slower")]
