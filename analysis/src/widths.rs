@@ -4,9 +4,8 @@ use crate::columns;
 use crate::counts::KernelCounts;
 use crate::metrics::share;
 use serde::{Deserialize, Serialize};
-use superstep_table::arrow_array::ArrayRef;
 use superstep_table::arrow_schema::Field;
-use superstep_table::{Columns, Table, table};
+use superstep_table::{Cell, Columns, Table, table};
 
 table! {
     /// One access width of one kernel; kernels are in order of first launch.
@@ -56,9 +55,7 @@ impl Columns for Widths {
         Vec::new()
     }
 
-    fn arrays<'a>(_: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef> {
-        Vec::new()
-    }
+    fn cells<'a>(&'a self, _: &mut Vec<Cell<'a>>) {}
 }
 
 pub(crate) fn table(kernels: &[KernelCounts]) -> Table {

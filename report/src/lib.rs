@@ -9,11 +9,8 @@ macro_rules! text_column {
         impl superstep_table::Value for $type {
             const TYPE: superstep_table::arrow_schema::DataType = String::TYPE;
 
-            fn array<'a>(
-                values: impl Iterator<Item = &'a Self>,
-            ) -> superstep_table::arrow_array::ArrayRef {
-                let words = values.map(|value| value.as_str().to_owned());
-                superstep_table::Value::array(words.collect::<Vec<String>>().iter())
+            fn cell(&self) -> superstep_table::Cell<'_> {
+                superstep_table::Cell::Text(self.as_str())
             }
         }
     };

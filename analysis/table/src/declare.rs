@@ -1,7 +1,7 @@
 //! The declaration of a table.
 
-use crate::value::Value;
-use arrow_array::{ArrayRef, RecordBatch};
+use crate::value::{Batch, Cell, Value};
+use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,8 @@ pub trait Columns {
     /// Returns the name, type, unit and meaning of each column.
     fn fields() -> Vec<Field>;
 
-    /// Returns one array for each column.
-    fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef>
-    where
-        Self: 'a;
+    /// Appends the cell of each column.
+    fn cells<'a>(&'a self, cells: &mut Vec<Cell<'a>>);
 }
 
 /// A row of a table. Implemented by [`table!`](crate::table).
@@ -34,12 +32,11 @@ pub trait Row: Columns + Sized {
         Arc::new(Schema::new_with_metadata(Self::fields(), owned(metadata)))
     }
 
-    fn batch<'a>(rows: impl IntoIterator<Item = &'a Self, IntoIter: Clone>) -> RecordBatch
+    fn batch<'a>(rows: impl IntoIterator<Item = &'a Self>) -> RecordBatch
     where
         Self: 'a,
     {
-        RecordBatch::try_new(Self::schema(), Self::arrays(rows.into_iter()))
-            .expect("fields and arrays come from the same declaration")
+        Batch::of(rows)
     }
 }
 
@@ -94,12 +91,8 @@ macro_rules! table {
                 $($crate::table!(@field fields, $field, $type, [$($unit)?] $($meaning)?);)*
                 fields
             }
-            fn arrays<'a>(
-                rows: impl Iterator<Item = &'a Self> + Clone,
-            ) -> Vec<$crate::arrow_array::ArrayRef> {
-                let mut arrays = Vec::new();
-                $($crate::table!(@array arrays, rows, $field, $type, $($meaning)?);)*
-                arrays
+            fn cells<'a>(&'a self, cells: &mut Vec<$crate::Cell<'a>>) {
+                $($crate::table!(@cell cells, self.$field, $($meaning)?);)*
             }
         }
     };
@@ -109,10 +102,10 @@ macro_rules! table {
     (@field $fields:ident, $field:ident, $type:ty, [$($unit:literal)?] $meaning:expr) => {
         $fields.push($crate::field::<$type>(stringify!($field), concat!($($unit)?), $meaning))
     };
-    (@array $arrays:ident, $rows:ident, $field:ident, $type:ty,) => {
-        $arrays.extend(<$type as $crate::Columns>::arrays($rows.clone().map(|row| &row.$field)))
+    (@cell $cells:ident, $field:expr,) => {
+        $crate::Columns::cells(&$field, $cells)
     };
-    (@array $arrays:ident, $rows:ident, $field:ident, $type:ty, $meaning:expr) => {
-        $arrays.push(<$type as $crate::Value>::array($rows.clone().map(|row| &row.$field)))
+    (@cell $cells:ident, $field:expr, $meaning:expr) => {
+        $cells.push($crate::Value::cell(&$field))
     };
 }

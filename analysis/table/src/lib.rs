@@ -15,7 +15,7 @@ pub use declare::{Columns, Row, field};
 pub use error::{FileError, Result};
 pub use staged::Staged;
 pub use table::{Column, Table, columns, file, read_csv};
-pub use value::Value;
+pub use value::{Cell, Value};
 pub use write::{Format, Rows, SCHEMA_VERSION, Writer, write_rows};
 
 #[doc(hidden)]

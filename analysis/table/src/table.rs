@@ -44,7 +44,7 @@ fn text<'a>(metadata: &'a Metadata, key: &str) -> &'a str {
 }
 
 impl Table {
-    pub fn of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>) -> Self {
+    pub fn of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Self {
         Self {
             batch: R::batch(rows),
         }
@@ -55,7 +55,7 @@ impl Table {
         let schema = self.batch.schema();
         let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
         fields.extend(schema.fields().iter().cloned());
-        let mut arrays = vec![V::array(values.iter())];
+        let mut arrays = vec![value::column(values)];
         arrays.extend(self.batch.columns().iter().cloned());
         let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
         let batch = RecordBatch::try_new(Arc::new(schema), arrays);

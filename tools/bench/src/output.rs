@@ -12,7 +12,7 @@ macro_rules! say {
 }
 
 /// Prints rows. Large numbers are printed in millions (M) or billions (G), fractions with three decimals.
-pub fn say_table<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>) {
+pub fn say_table<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) {
     let table = Table::of(rows);
     let heading = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(heading, false);
