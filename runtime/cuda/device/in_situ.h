@@ -75,11 +75,10 @@ struct InSituFunction {
 #define IN_SITU_SEVERAL_WRITERS 137
 #define IN_SITU_RACING 138
 #define IN_SITU_NEW_ROWS 139        /* new rows in the table of transfers */
-#define IN_SITU_LOST_BYTES 140      /* bytes for which the table had no room */
-#define IN_SITU_NOT_SPLIT 141       /* words that were not split for lack of room for entries */
-#define IN_SITU_UNSHADOWED_LOADED 142 /* bytes without entries */
-#define IN_SITU_UNSHADOWED_STORED 143
-#define IN_SITU_WITHIN_LAUNCH 144 /* bytes loaded, not by atomic operations, that another CTA stored in this launch */
+#define IN_SITU_NOT_SPLIT 140       /* words that were not split for lack of room for entries */
+#define IN_SITU_UNSHADOWED_LOADED 141 /* bytes without entries */
+#define IN_SITU_UNSHADOWED_STORED 142
+#define IN_SITU_WITHIN_LAUNCH 143 /* bytes loaded, not by atomic operations, that another CTA stored in this launch */
 
 /* Operations. */
 #define IN_SITU_LOAD 0
@@ -116,6 +115,16 @@ struct InSituTransfer {
 /* Likewise, but `bytes` counts bytes that may have been received before. */
 #define IN_SITU_PERHAPS_AGAIN 0x7fffffe
 
+/* An addition for which the table of transfers has no room. Kernels append it to a ring in the host's memory, which the
+ * host empties while they run. Neither word of a complete addition is 0; the host clears both before the place is used
+ * again. */
+struct InSituAddition {
+  uint64_t source;   /* launch << 38 | cta << 11 | bytes */
+  uint64_t receiver; /* launch << 38 | cta << 11 | count << 5 | stored */
+};
+#define IN_SITU_ADDED_MASK 0x7ff
+#define IN_SITU_ADDED_COUNT_SHIFT 5
+
 /* The structure to which a kernel's first trailing parameter points. */
 struct InSituContext {
   uint64_t version;
@@ -130,11 +139,17 @@ struct InSituContext {
   const uint32_t *kernels;  /* each launch's kernel number, indexed by launch number */
   uint64_t *split;          /* per-byte entries in groups of four; the very first word counts the groups in use */
   uint64_t split_most;      /* number of groups */
+  uint64_t *more_split;     /* more groups, in managed memory */
+  uint64_t more_split_most;
   const uint64_t *selection;
   uint64_t block_bits;      /* mask for launch << 38 | cta << 11 | … that leaves the bits of a block of CTAs */
+  struct InSituAddition *additions; /* the ring */
+  uint64_t addition_mask;   /* its number of places, minus one */
+  uint64_t *added;          /* number of additions by kernels, in the device's memory */
+  const uint64_t *taken;    /* number of additions that the host has taken, in its memory */
 };
 
-#define IN_SITU_VERSION 0x300000001ull
+#define IN_SITU_VERSION 0x300000002ull
 
 #define IN_SITU_LAUNCH_SHIFT 38
 #define IN_SITU_CTA_SHIFT 11

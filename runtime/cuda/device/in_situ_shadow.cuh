@@ -123,6 +123,21 @@ __device__ inline uint64_t set_bits(Entry *place, uint64_t bits) {
 __device__ inline void add(uint64_t *word, uint64_t value) {
   asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
 }
+
+// Blocks until a counter that the host increases exceeds `number`.
+__device__ inline void wait_until_above(const uint64_t *counter, uint64_t number) {
+  uint64_t value;
+  for (;;) {
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(counter) : "memory");
+    if (value > number) return;
+    __nanosleep(1000);
+  }
+}
+
+// Stores to the host's memory.
+__device__ inline void store_to_host(void *place, uint64_t first, uint64_t second) {
+  asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(place), "l"(first), "l"(second) : "memory");
+}
 #endif
 
 __device__ ALWAYS_INLINE bool is_first_of(unsigned mask) { return lane_number() == (unsigned)__ffs(mask) - 1; }

@@ -37,6 +37,14 @@ __device__ ALWAYS_INLINE InSituTransfer *transfer_at(const InSituContext *contex
   return constant(&context->transfers) + (hash & constant(&context->transfer_mask));
 }
 
+// Passes an addition on to the host.
+__device__ inline void add_on_host(const InSituContext *context, uint64_t source, uint64_t receiver, Received what) {
+  const uint64_t number = atomicAdd(reinterpret_cast<ulong64 *>(constant(&context->added)), 1ull), mask = constant(&context->addition_mask);
+  if (number > mask) wait_until_above(constant(&context->taken), number - mask - 1);
+  store_to_host(constant(&context->additions) + (number & mask), source | what.bytes,
+                receiver | what.count << IN_SITU_ADDED_COUNT_SHIFT | what.stored);
+}
+
 // Adds to the row of a source and a receiver, creating it if there is none.
 __device__ inline void transfer(const InSituContext *context, ulong64 parameter, uint64_t source, uint64_t receiver, Received what) {
   const Entry mine = {source, receiver}, free = {0, 0};
@@ -53,7 +61,7 @@ __device__ inline void transfer(const InSituContext *context, ulong64 parameter,
     }
     if (equal(was, mine)) return add_to_row(row, what);
   }
-  add(sums_of(context, parameter) + IN_SITU_LOST_BYTES, what.bytes + what.stored);
+  add_on_host(context, source, receiver, what);
 }
 
 __device__ ALWAYS_INLINE unsigned reader_hash(uint64_t me, uint64_t word) {
@@ -102,7 +110,11 @@ __device__ inline int newly_received(const InSituContext *context, uint64_t me, 
 __device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; }
 
 // Returns the per-byte entries of a split word.
-__device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
+__device__ inline Entry *bytes_of(Me me, Entry e) {
+  const uint64_t most = constant(&me.context->split_most);
+  if (e.now < most) return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now;
+  return reinterpret_cast<Entry *>(constant(&me.context->more_split)) + 4 * (e.now - most);
+}
 
 // Values used in place of marked or received bytes: not known yet; kept in the per-byte entries; or marked in the wrong
 // place, because the launch has written the entry in the meantime.
@@ -330,7 +342,7 @@ __device__ Entry *split(Me me, Entry *place, Entry e) {
   while (!is_split(e)) {
     if (own == nullptr) {
       number = atomicAdd(reinterpret_cast<ulong64 *>(me.context->split), 1ull) + 1;
-      if (number >= constant(&me.context->split_most)) return nullptr;
+      if (number >= constant(&me.context->split_most) + constant(&me.context->more_split_most)) return nullptr;
       own = bytes_of(me, {IN_SITU_IS_SPLIT, number});
     }
     for (unsigned byte = 0; byte < 4; ++byte) {

@@ -43,14 +43,6 @@ impl CtaBlocks {
         }
     }
 
-    /// Returns blocks with 64 times as many CTAs, up to the limit.
-    #[must_use]
-    pub fn larger(self) -> Self {
-        CtaBlocks {
-            log2: (self.log2 + 6).min(MAX_LOG2),
-        }
-    }
-
     /// Appends the block size to a name, unless each CTA is a block.
     pub fn named(self, name: impl Display) -> String {
         match self.is_single_cta() {

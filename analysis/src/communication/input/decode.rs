@@ -152,7 +152,7 @@ impl Decoder {
                 false => repeats.add(group, op, (&phases, wide), flat),
             }
             shards.update(flat);
-            if flat.len() >= BLOCK_RECORDS {
+            if flat.len() + repeats.records() >= BLOCK_RECORDS {
                 repeats.end((&phases, wide), &mut shards, flat);
                 blocks.push(Block::new(flat, &mut shards, &self.spare));
             }

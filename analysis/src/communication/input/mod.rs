@@ -6,3 +6,4 @@ pub(crate) mod packets;
 pub(crate) mod phases;
 pub(crate) mod record;
 pub(crate) mod repeats;
+pub(crate) mod walks;

@@ -28,7 +28,7 @@ impl Phases {
         if !self.is_empty()
             && let Some(lanes) = self.0.get(&(record.cta, record.warp()))
         {
-            record.add_phase(lanes[record.mask.trailing_zeros() as usize]);
+            record.add_phase(lanes[record.first_lane() as usize]);
         }
     }
 

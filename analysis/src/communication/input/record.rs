@@ -4,7 +4,7 @@ use super::phases::Phases;
 use crate::communication::state::shadow::{PAGE_BYTES, page_of};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
-use superstep_trace::{AccessGroup, Op, SiteId};
+use superstep_trace::{AccessGroup, Op, SiteId, WARP_LANES};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Layout of a [`Record`]'s lanes in memory.
@@ -27,9 +27,14 @@ const REVERSED: u16 = SAME | PIECE;
 const WIDTH: u16 = READS - 1;
 const WARP: u16 = (1 << WARP_BITS) - 1;
 const WARP_BITS: u32 = 5;
-/// Largest site number; the bits above it contain the binary logarithm of [`Record::times`].
+/// Largest site number. The five bits above it contain the binary logarithm of [`Record::times`] or, if [`WALK`] is
+/// set, a lane.
 pub(crate) const MAX_SITE: u32 = (1 << SITE_BITS) - 1;
-const SITE_BITS: u32 = 27;
+const SITE_BITS: u32 = 26;
+/// Bit of [`Record::origin`] that marks contiguous accesses by a single thread. The mask only counts them.
+const WALK: u32 = 1 << 31;
+/// Maximum number of accesses in a record with [`WALK`].
+pub(crate) const MAX_WALK: u64 = 32;
 /// Last phase that a record can represent; later phases count as this one.
 const LAST_PHASE: u16 = u16::MAX >> WARP_BITS;
 
@@ -42,8 +47,8 @@ pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) cta: u32,
     pub(crate) mask: u32,
-    /// Site of the access; for a [`Pattern::Piece`], its number in [`WideAccesses`]; in a record from [`starts`], its
-    /// width. Untagged to save memory, since there are billions of records.
+    /// Site of the access and repetitions or lane; for a [`Pattern::Piece`], its number in [`WideAccesses`]; in a record
+    /// from [`starts`], its width. Untagged to save memory, since there are billions of records.
     pub(crate) origin: u32,
     /// Warp in bits 0–4 (a CTA has at most 1024 threads), phase in the bits above.
     place: u16,
@@ -63,6 +68,31 @@ impl Record {
             place: group.warp as u16 & WARP,
             shape: (width as u16).wrapping_sub(1) & WIDTH | flags,
         }
+    }
+
+    /// Creates a record of 1 to [`MAX_WALK`] adjacent loads, from `address` on, by the only active lane of `group`.
+    pub(crate) fn walk(group: &AccessGroup, address: u64, loads: u64) -> Self {
+        let width = u64::from(group.width_bytes);
+        if loads == 1 {
+            return Self::new(group, group.mask, address, width, READS);
+        }
+        let mask = u32::MAX >> (MAX_WALK - loads);
+        let mut record = Self::new(group, mask, address, width, READS);
+        record.origin |= WALK | group.mask.trailing_zeros() << SITE_BITS;
+        record
+    }
+
+    /// Returns the lane of the only thread, if the record is contiguous and known to have only one.
+    #[inline]
+    fn only_lane(&self) -> Option<u32> {
+        let is_walk = self.origin & WALK != 0 && self.pattern() == Pattern::Contiguous;
+        is_walk.then_some(self.origin >> SITE_BITS & (WARP_LANES as u32 - 1))
+    }
+
+    /// Returns the lowest lane.
+    #[inline]
+    pub(crate) fn first_lane(&self) -> u32 {
+        (self.only_lane()).unwrap_or_else(|| self.mask.trailing_zeros())
     }
 
     #[inline]
@@ -118,6 +148,7 @@ impl Record {
     pub(crate) fn times(&self) -> u64 {
         match self.pattern() {
             Pattern::Piece => 1,
+            Pattern::Contiguous if self.origin & WALK != 0 => 1,
             _ => 1 << (self.origin >> SITE_BITS),
         }
     }
@@ -155,7 +186,7 @@ impl Record {
 
     pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
         let (mut rest, first) = (self.mask, self.warp() * 32);
-        let is_reversed = self.is_reversed();
+        let (is_reversed, only_lane) = (self.is_reversed(), self.only_lane());
         std::iter::from_fn(move || {
             let lane = match is_reversed {
                 _ if rest == 0 => return None,
@@ -163,7 +194,7 @@ impl Record {
                 false => rest.trailing_zeros(),
             };
             rest ^= 1 << lane;
-            Some(first + lane)
+            Some(first + only_lane.unwrap_or(lane))
         })
     }
 

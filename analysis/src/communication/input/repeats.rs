@@ -8,6 +8,7 @@
 use super::block::ShardCounts;
 use super::phases::Phases;
 use super::record::{Record, WideAccesses, cut};
+use super::walks::Walks;
 use crate::communication::state::shadow::PAGE_BYTES;
 use superstep_trace::{AccessGroup, Op, SiteId, WARP_LANES};
 
@@ -71,6 +72,16 @@ impl Line {
         (differences == 0).then_some(line)
     }
 
+    /// Returns whether the accesses of adjacent lanes usually have one record.
+    fn is_one_record(&self) -> bool {
+        [
+            0,
+            u64::from(self.width),
+            u64::from(self.width).wrapping_neg(),
+        ]
+        .contains(&self.step)
+    }
+
     #[inline]
     fn address(&self, lane: u32) -> u64 {
         (self.first).wrapping_add(self.step.wrapping_mul(u64::from(lane)))
@@ -129,6 +140,7 @@ pub(crate) struct Repeats {
     counted: Vec<usize>,
     /// Records of repetitions, with their positions in the block.
     records: Vec<(u32, Record)>,
+    walks: Walks,
     is_searching: bool,
     /// Number of groups until the next window.
     left: u32,
@@ -146,10 +158,16 @@ impl Repeats {
             block: 1,
             counted: Vec::new(),
             records: Vec::new(),
+            walks: Walks::new(1 << SLOT_BITS),
             is_searching: true,
             left: WINDOW,
             found: 0,
         }
+    }
+
+    /// Returns the number of records that [`Self::end`] adds to a block, so far.
+    pub(crate) fn records(&self) -> usize {
+        self.records.len()
     }
 
     fn new_epoch(&mut self) -> u64 {
@@ -191,15 +209,21 @@ impl Repeats {
             return append(group, op, context, out);
         }
         let warp = self.warp(group);
-        let Some(line) = Line::of(group) else {
-            if op.writes() {
-                self.warps[warp].epoch = self.new_epoch();
-            }
-            return append(group, op, context, out);
-        };
+        let line = Line::of(group);
         let Warp { epoch, phase, .. } = self.warps[warp];
         let key = (group.site.0, group.cta, group.warp);
         let index = slot_of(key);
+        let is_scattered = group.lanes() == 1 || line.is_none_or(|line| !line.is_one_record());
+        if is_scattered && !op.writes() {
+            let records = (out, &mut self.records);
+            let has_none = self.walks.add(index, group, epoch, context, records);
+            self.found += u32::from(has_none);
+            return;
+        }
+        let Some(line) = line else {
+            self.warps[warp].epoch = self.new_epoch();
+            return append(group, op, context, out);
+        };
         let slot = &self.slots[index];
         let is_same = (slot.group, slot.line) == (key, line) && slot.epoch >= phase;
         if !is_same || op.reads() && slot.epoch != epoch {
@@ -292,6 +316,7 @@ impl Repeats {
     }
 
     fn end_slots(&mut self, context: (&Phases, &WideAccesses)) {
+        self.walks.end(context, &mut self.records);
         for index in std::mem::take(&mut self.counted) {
             self.end_slot(index, context);
         }
@@ -350,7 +375,7 @@ fn part((site, cta, warp): Key, line: Line, mask: u32) -> AccessGroup {
     group
 }
 
-fn append(
+pub(super) fn append(
     group: &AccessGroup,
     op: Op,
     (phases, wide): (&Phases, &WideAccesses),

@@ -8,6 +8,7 @@ use crate::scan::SiteCount;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use superstep_trace::{AllocationId, SiteId};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -149,8 +150,13 @@ impl Regions {
     }
 
     pub(crate) fn at(&self, address: u64) -> Option<AllocationId> {
-        let (_, &(end, id)) = self.live.range(..=address).next_back()?;
-        (address < end).then_some(id)
+        self.range_at(address).map(|(_, id)| id)
+    }
+
+    /// Returns the allocation that contains an address, with its range.
+    pub(crate) fn range_at(&self, address: u64) -> Option<(Range<u64>, AllocationId)> {
+        let (&start, &(end, id)) = self.live.range(..=address).next_back()?;
+        (address < end).then_some((start..end, id))
     }
 
     /// Returns the allocation that the whole range belongs to.

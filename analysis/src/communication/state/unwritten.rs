@@ -15,6 +15,7 @@ use crate::communication::output::sums::View;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use superstep_trace::{AllocationId, Op, SiteId};
 
 /// Unwritten bytes that one instruction loaded from one allocation, in all launches of one kernel.
@@ -108,6 +109,12 @@ pub(crate) fn unwritten_in(page: &Page) -> Bits {
 
 fn mark(bits: &mut Bits, offset: usize, len: usize) {
     for_each_word(offset, len, |word, mask| bits[word] |= mask);
+}
+
+fn any_set(bits: &Bits, offset: usize, len: usize) -> bool {
+    let mut any = false;
+    for_each_word(offset, len, |word, mask| any |= bits[word] & mask != 0);
+    any
 }
 
 fn all_set(bits: &Bits, offset: usize, len: usize) -> bool {
@@ -216,7 +223,11 @@ impl Search {
     }
 
     fn read(&mut self, view: &View, record: &Record, unwritten: &Bits, is_written: bool) {
+        if !any_set(unwritten, record.offset(), record.extent()) {
+            return;
+        }
         let width = record.width();
+        let mut latest: Option<(Range<u64>, AllocationId)> = None;
         for (thread, at) in lanes(record) {
             if !all_set(unwritten, at, width) {
                 continue;
@@ -233,9 +244,11 @@ impl Search {
                 }
             }
             let address = record.address + (at - record.offset()) as u64;
-            if let (Some(site), Some(allocation)) = (view.site_of(record), view.regions.at(address))
-            {
-                self.add((site, allocation), (at, width), record.times());
+            if !(latest.as_ref()).is_some_and(|(range, _)| range.contains(&address)) {
+                latest = view.regions.range_at(address);
+            }
+            if let (Some(site), Some((_, allocation))) = (view.site_of(record), &latest) {
+                self.add((site, *allocation), (at, width), record.times());
             }
         }
     }

@@ -212,6 +212,44 @@ pub(crate) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
     }))
 }
 
+/// Generates the accesses of loops in which most lanes move to an adjacent address in each iteration; some stay, and
+/// some jump. Other accesses of the same warp come in between.
+fn any_walks() -> impl Strategy<Value = Vec<Step>> {
+    let loads = any_group(true).prop_filter("a load", |(op, _)| !op.writes());
+    let jumps = prop_oneof![2 => Just(0u32), 1 => any::<u32>()];
+    let walk = (loads, any::<u32>(), jumps, any::<bool>(), 1usize..50);
+    let walk = walk.prop_map(|((op, mut group), stays, jumps, is_down, times)| {
+        let (width, stays) = (u64::from(group.width_bytes), stays & stays >> 16);
+        let iteration = move |number: usize| {
+            let now = group;
+            let lanes = now.threads().map(|(thread, _)| thread % 32);
+            for (lane, address) in lanes.zip(&mut group.addresses) {
+                let is_set = |mask: u32| mask.rotate_left(number as u32) >> lane & 1 == 1;
+                *address = match is_down {
+                    _ if is_set(jumps) && number % 5 == 4 => 0x10_0000 + u64::from(lane) * 12,
+                    _ if stays >> lane & 1 == 1 => *address,
+                    true => *address - width,
+                    false => *address + width,
+                };
+            }
+            (op, now)
+        };
+        (0..times).map(iteration).collect::<Vec<_>>()
+    });
+    let other = (any_group(true), 1usize..9).prop_map(|(group, times)| vec![group; times]);
+    let loops = prop::collection::vec(prop_oneof![3 => walk, 1 => other], 1..6);
+    any_groups_in_steps((loops, any::<bool>()).prop_map(|(loops, are_mixed)| {
+        if !are_mixed {
+            return loops.concat();
+        }
+        let iterations = (0..50).flat_map(|number| {
+            let each = loops.iter().filter_map(move |groups| groups.get(number));
+            each.copied().collect::<Vec<_>>()
+        });
+        iterations.collect()
+    }))
+}
+
 fn any_steps_with_grid_barriers(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
     let accesses = any_group(aligned).prop_map(|group| vec![group]);
     let groups = prop_oneof![3 => accesses, 2 => any_marks()];
@@ -298,6 +336,11 @@ proptest! {
 
     #[test]
     fn equals_the_oracle_with_grid_barriers_on_whole_words(steps in any_steps_with_grid_barriers(true), chunk in 1usize..6) {
+        check(&steps, chunk)?;
+    }
+
+    #[test]
+    fn walks_equal_the_oracle(steps in any_walks(), chunk in 1usize..400) {
         check(&steps, chunk)?;
     }
 

@@ -1,7 +1,9 @@
 //! This library's memory on the device and the host.
 
 use super::{CudaError, Status, Stream, ask, cuda};
-use cudarc::runtime::sys::{cudaHostAllocMapped, cudaHostAllocPortable, cudaMemcpyKind};
+use cudarc::runtime::sys::{
+    cudaHostAllocMapped, cudaHostAllocPortable, cudaMemAttachGlobal, cudaMemcpyKind,
+};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -54,6 +56,17 @@ pub fn device_memory(bytes: usize, purpose: &str) -> Result<u64, CudaError> {
     let allocate = |pointer: &mut _| unsafe { cuda!(cudaMalloc(pointer, bytes)) };
     let memory: *mut c_void =
         ask(doing, null_mut(), allocate).inspect_err(|_| forget_last_error())?;
+    Ok(memory as u64)
+}
+
+/// Reserves managed memory that the driver provides page by page. It is valid until the context is destroyed.
+pub fn managed_memory(bytes: usize) -> Result<u64, CudaError> {
+    let doing = format!("reserve {bytes} bytes of managed memory");
+    let flags = cudaMemAttachGlobal;
+    // SAFETY: the pointer points to a pointer.
+    let reserve = |pointer: &mut _| unsafe { cuda!(cudaMallocManaged(pointer, bytes, flags)) };
+    let memory: *mut c_void =
+        ask(doing, null_mut(), reserve).inspect_err(|_| forget_last_error())?;
     Ok(memory as u64)
 }
 

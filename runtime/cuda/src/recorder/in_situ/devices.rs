@@ -56,6 +56,7 @@ impl InSitu {
         let Some(device) = self.devices.lock().remove(&ordinal) else {
             return;
         };
+        device.additions.end();
         let order = &mut *self.order.lock();
         if order.device == ordinal {
             order.event = None;

@@ -82,16 +82,9 @@ impl OnDevice {
         }
         (self.rows).fetch_add(found.new_rows, Ordering::Relaxed);
         let kernel = &active.launch.kernel;
-        if found.lost_bytes > 0 {
-            let larger = session().cta_blocks().larger().ctas();
-            session().fault(format!(
-                "kernel {kernel}: {} bytes that CTAs received are missing from the transfers, because the table of transfers on the device was full; run again with --cta-blocks {larger}, or trace this kernel",
-                found.lost_bytes
-            ));
-        }
         if found.unsplit_words > 0 {
             session().fault(format!(
-                "kernel {kernel}: {} accesses to single bytes could not be told apart, because the memory for them was full; trace this kernel instead",
+                "kernel {kernel}: {} accesses to single bytes could not be told apart, because neither the GPU nor the host had memory for them; trace this kernel instead",
                 found.unsplit_words
             ));
         }

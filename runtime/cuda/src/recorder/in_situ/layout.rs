@@ -1,8 +1,9 @@
 //! Structures that the host and the device share. Mirrors `device/in_situ.h`.
 
+use std::sync::atomic::AtomicU64;
 use superstep_trace::CtaBlocks;
 
-pub const VERSION: u64 = 0x3_0000_0001;
+pub const VERSION: u64 = 0x3_0000_0002;
 /// Width in bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
@@ -35,11 +36,10 @@ pub const PERHAPS_LOCAL: usize = 136;
 pub const SEVERAL_WRITERS: usize = 137;
 pub const RACING: usize = 138;
 pub const NEW_ROWS: usize = 139;
-pub const LOST_BYTES: usize = 140;
-pub const NOT_SPLIT: usize = 141;
-pub const UNSHADOWED_LOADED: usize = 142;
-pub const UNSHADOWED_STORED: usize = 143;
-pub const WITHIN_LAUNCH: usize = 144;
+pub const NOT_SPLIT: usize = 140;
+pub const UNSHADOWED_LOADED: usize = 141;
+pub const UNSHADOWED_STORED: usize = 142;
+pub const WITHIN_LAUNCH: usize = 143;
 
 /// Number of classes of loaded bytes.
 pub const CLASSES: usize = 8;
@@ -79,6 +79,18 @@ pub struct Transfer {
     pub unused: u64,
 }
 
+/// An addition for which the table of transfers has no room; see [`Transfer`] and `additions.rs`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Addition {
+    pub source: AtomicU64,
+    pub receiver: AtomicU64,
+}
+
+/// Bits of an addition that contain its numbers, and the position of the number of loads among the receiver's.
+pub const ADDED_MASK: u64 = 0x7ff;
+pub const ADDED_COUNT_SHIFT: u32 = 5;
+
 /// The structure to which a kernel's first trailing parameter points. Pointers are device addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,8 +107,14 @@ pub struct Context {
     pub kernels: u64,
     pub split: u64,
     pub split_most: u64,
+    pub more_split: u64,
+    pub more_split_most: u64,
     pub selection: u64,
     pub block_bits: u64,
+    pub additions: u64,
+    pub addition_mask: u64,
+    pub added: u64,
+    pub taken: u64,
 }
 
 impl Context {

@@ -3,6 +3,7 @@
 //!
 //! Launches and the host's writes run in sequence, in the order of the host's calls, regardless of their streams.
 
+mod additions;
 mod devices;
 mod graph_nodes;
 mod graphs;
@@ -25,6 +26,7 @@ use crate::cuda::memory::{self, device_words, words_of};
 use crate::cuda::{CudaError, Event, Stream, StreamArgument};
 use crate::recorder::drain::signals;
 use crate::recorder::drain::slots::Slots;
+use additions::Additions;
 use layout::{COPIES, Context, INPUT, SLOTS, SUMS, Transfer, UNKNOWN, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
@@ -65,6 +67,8 @@ pub struct OnDevice {
     shared: Mutex<Shared>,
     order: Arc<Mutex<Order>>,
     slots: Arc<Slots>,
+    /// Additions that the transfer table had no room for.
+    additions: Arc<Additions>,
     /// Number of rows of the transfer table that finished launches have filled.
     rows: AtomicU64,
     /// Time when the transfer table was last written to the capture.
@@ -190,7 +194,7 @@ impl OnDevice {
         let tables = tables::allocate()?;
         let mut shadow = Shadow::default();
         let places = shadow.table()?;
-        let context = Context {
+        let mut context = Context {
             version: VERSION,
             // SAFETY: the places are plain data consisting of whole words.
             blocks: device_words(unsafe { words_of(&places) })?,
@@ -199,6 +203,8 @@ impl OnDevice {
             block_bits: Context::block_bits(session().cta_blocks()),
             ..tables
         };
+        let additions = Additions::new(&mut context)?;
+        additions.start()?;
         // SAFETY: the structure is plain data consisting of whole words.
         let address = device_words(unsafe { words_of(from_ref(&context)) })?;
         Ok(OnDevice {
@@ -216,6 +222,7 @@ impl OnDevice {
             }),
             order,
             slots: Slots::new(SLOT_BYTES, SLOTS, SLOTS)?,
+            additions,
             rows: AtomicU64::new(0),
             drained: Mutex::new(Instant::now()),
         })
@@ -241,6 +248,8 @@ impl OnDevice {
         for rows in used.chunks(BATCH_ROWS) {
             session().parts(sums::parts(rows));
         }
+        self.additions.take();
+        session().parts(self.additions.rest());
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! Reads the sums of a launch and the table of transfers.
 
 use super::layout::{
-    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, INPUT_CLASS, LAUNCH_SHIFT, LOST_BYTES, MISSING,
-    NEW_ROWS, NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING,
+    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, INPUT_CLASS, LAUNCH_SHIFT, MISSING, NEW_ROWS,
+    NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING,
     SEVERAL_WRITERS, SUMS, THREADS, Transfer, UNSHADOWED_LOADED, UNSHADOWED_STORED, WIDTHS,
     WITHIN_LAUNCH,
 };
@@ -11,8 +11,6 @@ use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
 pub struct Summed {
     pub sums: LaunchSums,
     pub new_rows: u64,
-    /// Number of bytes for which the table had no room.
-    pub lost_bytes: u64,
     /// Number of words that did not get a separate entry for each byte.
     pub unsplit_words: u64,
 }
@@ -70,7 +68,6 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
     Summed {
         sums,
         new_rows: all[NEW_ROWS],
-        lost_bytes: all[LOST_BYTES],
         unsplit_words: all[NOT_SPLIT],
     }
 }

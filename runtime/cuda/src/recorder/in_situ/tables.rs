@@ -4,7 +4,9 @@ use super::layout::{Context, KNOWN_BYTES, SLOTS, Transfer};
 use super::room::fill_and_wait;
 use super::{LAUNCHES, SLOT_BYTES};
 use crate::cuda::CudaError;
-use crate::cuda::memory::{device_memory, free_and_total};
+use crate::cuda::device::{attribute_of, current_device};
+use crate::cuda::memory::{device_memory, free_and_total, managed_memory};
+use cudarc::runtime::sys::cudaDeviceAttr;
 
 /// Number of rows in the set of received words; GPUs with a lot of memory get more.
 const READERS: usize = 1 << 24;
@@ -12,24 +14,25 @@ const READERS: usize = 1 << 24;
 const READERS_SHARE: usize = 32;
 const READER_BYTES: usize = 16;
 const TRANSFERS: usize = 1 << 25;
-/// Maximum number of words with a separate entry for each byte.
+/// Number of words with a separate entry for each byte, before managed memory is used.
 const SPLITS: usize = 1 << 22;
 const SPLIT_BYTES: usize = 64;
 const MIN_ROWS: usize = 1 << 12;
 
 /// Allocates the tables; returns a context that refers to them.
 pub fn allocate() -> Result<Context, CudaError> {
-    let (readers, transfers) = if limits_address_space() {
+    let (readers, transfers, more_splits) = if limits_address_space() {
         // Device memory takes up address space, which the program may need.
-        (READERS, TRANSFERS / 4)
+        (READERS, TRANSFERS / 4, 0)
     } else {
         let (_, total) = free_and_total()?;
         let max_rows = (total / READERS_SHARE / READER_BYTES).max(READERS);
-        (1 << max_rows.ilog2(), TRANSFERS)
+        (1 << max_rows.ilog2(), TRANSFERS, total / SPLIT_BYTES)
     };
     let (readers, reader_rows) = table(readers, READER_BYTES, "set of received words")?;
     let (transfers, transfer_rows) = table(transfers, size_of::<Transfer>(), "table of transfers")?;
     let (split, split_most) = table(SPLITS, SPLIT_BYTES, "shadow memory of single bytes")?;
+    let (more_split, more_split_most) = managed(more_splits);
     Ok(Context {
         readers,
         reader_mask: reader_rows - 1,
@@ -37,6 +40,8 @@ pub fn allocate() -> Result<Context, CudaError> {
         transfer_mask: transfer_rows - 1,
         split,
         split_most,
+        more_split,
+        more_split_most,
         known: cleared(KNOWN_BYTES, "cache of known words")?,
         sums: table(SLOTS, SLOT_BYTES, "sums")?.0,
         kernels: table(LAUNCHES, 4, "list of launches")?.0,
@@ -65,6 +70,25 @@ fn table(mut rows: usize, row_bytes: usize, what: &str) -> Result<(u64, u64), Cu
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Reserves managed memory for the entries of up to `groups` more words; returns its address and the number of words.
+/// The driver provides this memory when it is first used, and moves some of it to the host if the GPU's memory is full.
+fn managed(mut groups: usize) -> (u64, u64) {
+    let is_on_demand = attribute_of(
+        current_device(),
+        cudaDeviceAttr::cudaDevAttrConcurrentManagedAccess,
+    );
+    if !matches!(is_on_demand, Ok(1)) {
+        return (0, 0);
+    }
+    while groups >= SPLITS {
+        match managed_memory(groups * SPLIT_BYTES) {
+            Ok(memory) => return (memory, groups as u64),
+            Err(_) => groups /= 2,
+        }
+    }
+    (0, 0)
 }
 
 fn cleared(bytes: usize, what: &str) -> Result<u64, CudaError> {

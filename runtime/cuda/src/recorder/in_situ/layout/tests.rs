@@ -27,7 +27,6 @@ fn the_device_header_has_the_same_layout() {
         ("IN_SITU_SEVERAL_WRITERS", SEVERAL_WRITERS as u64),
         ("IN_SITU_RACING", RACING as u64),
         ("IN_SITU_NEW_ROWS", NEW_ROWS as u64),
-        ("IN_SITU_LOST_BYTES", LOST_BYTES as u64),
         ("IN_SITU_NOT_SPLIT", NOT_SPLIT as u64),
         ("IN_SITU_UNSHADOWED_LOADED", UNSHADOWED_LOADED as u64),
         ("IN_SITU_UNSHADOWED_STORED", UNSHADOWED_STORED as u64),
@@ -37,6 +36,8 @@ fn the_device_header_has_the_same_layout() {
         ("IN_SITU_CTA_MASK", CTA_MASK),
         ("IN_SITU_OF_LAUNCHES", OF_LAUNCHES),
         ("IN_SITU_PERHAPS_AGAIN", PERHAPS_AGAIN),
+        ("IN_SITU_ADDED_MASK", ADDED_MASK),
+        ("IN_SITU_ADDED_COUNT_SHIFT", ADDED_COUNT_SHIFT.into()),
     ];
     let mut all = constants
         .map(|(name, value)| (name.to_owned(), value))
@@ -52,6 +53,7 @@ fn the_device_header_has_the_same_layout() {
         stored,
         unused
     ));
+    all.extend(layout!("InSituAddition", Addition, source, receiver));
     all.extend(layout!(
         "InSituContext",
         Context,
@@ -67,8 +69,14 @@ fn the_device_header_has_the_same_layout() {
         kernels,
         split,
         split_most,
+        more_split,
+        more_split_most,
         selection,
-        block_bits
+        block_bits,
+        additions,
+        addition_mask,
+        added,
+        taken
     ));
     assert_constants("in_situ.h", &all);
 }

@@ -84,13 +84,19 @@ void add(uint64_t *word, uint64_t value) {
   host::interleave();
   *word += value;
 }
+// The ring is larger than any program needs.
+void wait_until_above(const uint64_t *, uint64_t) { abort(); }
+void store_to_host(void *place, uint64_t first, uint64_t second) {
+  host::interleave();
+  *(Host *)place = {first, second};
+}
 } // namespace
 
 #include "probe_trace_in-situ.cu"
 
 namespace {
 
-const unsigned LINE = 1 << IN_SITU_LINE_SHIFT, ROWS = 1 << 13, SPLITS = 1 << 12, LAUNCHES = 1 << 10, WORDS = 1 << (IN_SITU_BLOCK_SHIFT - 2);
+const unsigned LINE = 1 << IN_SITU_LINE_SHIFT, ROWS = 1 << 13, FEW_ROWS = 4, SPLITS = 1 << 12, FEW_SPLITS = 16, LAUNCHES = 1 << 10, WORDS = 1 << (IN_SITU_BLOCK_SHIFT - 2);
 InSituBlock block;
 InSituContext context;
 unsigned long long parameter;
@@ -141,10 +147,16 @@ int main() {
       context.readers = cleared(context.readers, ROWS);
       context.reader_mask = ROWS - 1;
       context.transfers = cleared(context.transfers, ROWS);
-      context.transfer_mask = ROWS - 1;
+      // In half of the programs, most transfers find no room in the table.
+      context.transfer_mask = (host::chance & 1 ? FEW_ROWS : ROWS) - 1;
+      context.additions = cleared(context.additions, ROWS);
+      context.addition_mask = ROWS - 1;
+      context.added = cleared(context.added, 1);
       context.kernels = cleared((uint32_t *)context.kernels, LAUNCHES);
-      context.split = cleared(context.split, SPLITS * 8);
-      context.split_most = SPLITS;
+      context.split = cleared(context.split, FEW_SPLITS * 8);
+      context.split_most = FEW_SPLITS;
+      context.more_split = cleared(context.more_split, SPLITS * 8);
+      context.more_split_most = SPLITS;
     } else if (command == 'f') {
       unsigned offset, bytes, pattern;
       if (scanf("%u %u %u", &offset, &bytes, &pattern) != 3) return 2;
@@ -202,6 +214,12 @@ int main() {
         if (row.source != 0)
           printf("%llu %llu %llu %llu %llu ", (unsigned long long)row.source, (unsigned long long)row.receiver, (unsigned long long)row.bytes,
                  (unsigned long long)row.count, (unsigned long long)row.stored);
+      }
+      for (uint64_t i = 0; i < *context.added; ++i) {
+        const InSituAddition one = context.additions[i];
+        const unsigned long long mask = IN_SITU_ADDED_MASK, added = one.receiver & mask, stored_mask = (1 << IN_SITU_ADDED_COUNT_SHIFT) - 1;
+        printf("%llu %llu %llu %llu %llu ", one.source & ~mask, one.receiver & ~mask, one.source & mask, added >> IN_SITU_ADDED_COUNT_SHIFT,
+               added & stored_mask);
       }
       printf("\n");
     }
