@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use superstep_toolchain::variable;
-use superstep_toolchain::{Purpose, Survey, Toolchain};
+use superstep_toolchain::{Purpose, Survey, Toolchain, gpu, variable};
 
 use crate::context::Context;
 
@@ -21,8 +20,11 @@ pub const ALL_PACKAGES: &[&str] = &[
     "superstep-bench",
 ];
 
-/// Packages for running suites: `superstep`, the instrumenter and the two runtimes.
+/// Packages for running programs: `superstep`, the instrumenter and the two runtimes.
 pub const RUN_PACKAGES: &[&str] = ALL_PACKAGES.split_at(4).0;
+
+/// Packages for running programs where there is no GPU.
+const CPU_PACKAGES: &[&str] = ALL_PACKAGES.split_at(3).0;
 
 pub fn setup() -> Result<()> {
     let toolchain = install()?;
@@ -66,6 +68,7 @@ pub fn superstep(context: &Context, command: &str, arguments: &[String]) -> Resu
     // A bundle contains all programs.
     let packages = match command {
         "bundle" => ALL_PACKAGES,
+        "suite" if gpu::detect().devices.is_empty() => CPU_PACKAGES,
         _ => RUN_PACKAGES,
     };
     let superstep = run(context, packages)?.join("superstep");

@@ -231,6 +231,16 @@ __device__ ALWAYS_INLINE unsigned class_of(Me me, Entry e) {
   return IN_SITU_COMMUNICATED;
 }
 
+// Returns whether the writer of the bytes with entry `index` differs from those of all entries before it.
+__device__ ALWAYS_INLINE bool is_new_source(Me me, const Entry *entries, unsigned index) {
+  const uint64_t source = in_situ_source(entries[index], me.launch());
+  bool is_new = true;
+#pragma unroll
+  for (unsigned i = 0; i < 3; ++i)
+    if (i < index) is_new = is_new && (in_situ_source(entries[i], me.launch()) ^ source) >> IN_SITU_CTA_SHIFT != 0;
+  return is_new;
+}
+
 // Counts `bytes` bytes that a thread loads, if another CTA has stored them in this launch.
 __device__ ALWAYS_INLINE void count_within_launch(Me me, Entry e, unsigned bytes) {
   if (__builtin_expect(in_situ_is_of_another_cta(e, me.now), 0)) add(me.sums() + IN_SITU_WITHIN_LAUNCH, bytes);

@@ -10,12 +10,17 @@
 
 namespace {
 
+// An access of 16 bytes reads those of at most this many writers.
+#define MAX_SOURCES 16
+
 // Handles an arbitrary access, one lane at a time.
 __device__ __attribute__((noinline)) void each_byte(const InSituContext *context, ulong64 parameter, unsigned operation, uint64_t address,
                                                     unsigned width_bytes) {
   const Me me(context, parameter);
   const uint64_t end = address + width_bytes;
-  bool counts = true;
+  // The access counts once for each of these writers.
+  uint64_t sources[MAX_SOURCES];
+  unsigned source_count = 0;
   for (uint64_t word = address & ~(uint64_t)3; word < end; word += 4) {
     unsigned bytes = 0xf;
     if (word < address) bytes &= 0xf << (address - word);
@@ -55,9 +60,12 @@ __device__ __attribute__((noinline)) void each_byte(const InSituContext *context
         if (operation == IN_SITU_LOAD) count_within_launch(me, e, amount);
         if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums() + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
-          communicated_in_full(me.context, me.parameter, me.now, at, e.before, in_situ_source(e, me.launch()), word >> 2,
+          const uint64_t source = in_situ_source(e, me.launch());
+          bool counts = true;
+          for (unsigned i = 0; i < source_count; ++i) counts = counts && (sources[i] ^ source) >> IN_SITU_CTA_SHIFT != 0;
+          if (counts && source_count < MAX_SOURCES) sources[source_count++] = source;
+          communicated_in_full(me.context, me.parameter, me.now, at, e.before, source, word >> 2,
                                how_of(me, e, own_bytes, parts == nullptr ? bytes : 1, counts), NOT_KNOWN, NOT_KNOWN);
-          counts = false;
         }
       }
       if (operation != IN_SITU_LOAD)
@@ -129,11 +137,13 @@ template <unsigned words> __device__ ALWAYS_INLINE unsigned class_of_all(Me me, 
   return class_id;
 }
 
-// Handles consecutive words of the same class that are read by a load or an atomic operation. Many threads often
-// perform atomic operations on the same address.
+// Handles consecutive words, from number `first` on, of a load or an atomic operation that reads words of the same class.
+// `all` contains the entries of the whole access, which counts once for each writer. Many threads often perform atomic
+// operations on the same address.
 template <unsigned words, bool is_atomic>
-__device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entries, uint64_t address, unsigned class_id, unsigned bytes,
-                                         unsigned marks, bool counts) {
+__device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *all, unsigned first, uint64_t address, unsigned class_id,
+                                         unsigned bytes, unsigned marks) {
+  const Entry *entries = all + first;
   if (class_id != IN_SITU_LOCAL) {
 #pragma unroll
     for (unsigned i = 0; i < words; ++i)
@@ -149,13 +159,13 @@ __device__ ALWAYS_INLINE void load_words(Me me, Entry *place, const Entry *entri
   if (class_id == IN_SITU_COMMUNICATED) {
     if (bytes == 0xf) knows = claimed<words>(me, known);
     const uint64_t word = address >> 2, source = in_situ_source(entries[0], me.launch());
-    const unsigned how = how_of(me, entries[0], bytes, marks, counts);
+    const unsigned how = how_of(me, entries[0], bytes, marks, is_new_source(me, all, first));
     if (words == 1) {
       if (knows != 0) knows = communicated<1>(me.context, me.parameter, me.now, place, entries[0].before, 0, source, word, how, 0);
     } else {
       const Entry next = entries[words - 1];
       const uint64_t next_source = in_situ_source(next, me.launch());
-      const unsigned next_how = how_of(me, next, bytes, marks, false);
+      const unsigned next_how = how_of(me, next, bytes, marks, is_new_source(me, all, first + words - 1));
       if (knows == 3 && (source ^ next_source) >> 10 == 0 && ((how ^ next_how) & IS_PAST) == 0) {
         knows = communicated<2>(me.context, me.parameter, me.now, place, entries[0].before, next.before, source, word, how, next_how);
       } else {
@@ -188,7 +198,7 @@ __device__ inline void access(Me me, unsigned operation, uint64_t address, unsig
     const Entry *e = &found.entries[i];
     const uint64_t word = (address & ~(uint64_t)3) + 4 * i;
     if (operation == IN_SITU_LOAD) count_within_launch(me, *e, __popc(found.bytes));
-    if (operation != IN_SITU_STORE) load_words<1, false>(me, found.place + i, e, word, found.class_id, found.bytes, found.marks, i == 0);
+    if (operation != IN_SITU_STORE) load_words<1, false>(me, found.place + i, found.entries, i, word, found.class_id, found.bytes, found.marks);
     if (operation != IN_SITU_LOAD) write<1>(me, found.place + i, e, found.bytes == 0xf ? 4 : 1, operation == IN_SITU_STORE);
   }
 }
@@ -262,7 +272,7 @@ __device__ __attribute__((noinline)) unsigned load_unclassified(const void *raw_
   constexpr unsigned step = words >= 2 ? 2 : 1;
 #pragma unroll
   for (unsigned i = 0; i < words; i += step)
-    load_words<step, false>(me, place + i, entries + i, (address & ~(uint64_t)3) + 4 * i, class_id, bytes, marks, i == 0);
+    load_words<step, false>(me, place + i, entries, i, (address & ~(uint64_t)3) + 4 * i, class_id, bytes, marks);
   if (class_id != IN_SITU_UNKNOWN) return code_of(class_id);
   add(threads_of(me, IN_SITU_LOAD, width_log2, class_id), 1);
   return 0;
@@ -319,7 +329,7 @@ __device__ __attribute__((noinline)) void atomic_unsettled(const void *context, 
   if (class_id == IN_SITU_COMMUNICATED) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_COMMUNICATED), 1);
   else if (class_id == IN_SITU_OWN) add_same(threads_of(me, IN_SITU_ATOMIC, width_log2, IN_SITU_OWN), 1);
   else if (class_id != IN_SITU_INPUT) add(threads_of(me, IN_SITU_ATOMIC, width_log2, class_id), 1);
-  load_words<words, true>(me, place, entries, address, class_id, 0xf, 0xf, true);
+  load_words<words, true>(me, place, entries, 0, address, class_id, 0xf, 0xf);
 #pragma unroll
   for (unsigned i = 0; i < words; ++i) {
     write_entry(me, place + i, entries + i, 4, false);

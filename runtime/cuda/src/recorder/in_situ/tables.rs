@@ -14,24 +14,29 @@ const READERS: usize = 1 << 24;
 const READERS_SHARE: usize = 32;
 const READER_BYTES: usize = 16;
 const TRANSFERS: usize = 1 << 25;
-/// Number of words with a separate entry for each byte, before managed memory is used.
+/// Number of words with a separate entry for each byte, before managed memory is used; GPUs with a lot of memory get
+/// more.
 const SPLITS: usize = 1 << 22;
+/// The largest share of the GPU's memory that these entries may occupy (1/64).
+const SPLITS_SHARE: usize = 64;
 const SPLIT_BYTES: usize = 64;
 const MIN_ROWS: usize = 1 << 12;
 
 /// Allocates the tables; returns a context that refers to them.
 pub fn allocate() -> Result<Context, CudaError> {
-    let (readers, transfers, more_splits) = if limits_address_space() {
+    let (readers, transfers, splits, more_splits) = if limits_address_space() {
         // Device memory takes up address space, which the program may need.
-        (READERS, TRANSFERS / 4, 0)
+        (READERS, TRANSFERS / 4, SPLITS, 0)
     } else {
         let (_, total) = free_and_total()?;
         let max_rows = (total / READERS_SHARE / READER_BYTES).max(READERS);
-        (1 << max_rows.ilog2(), TRANSFERS, total / SPLIT_BYTES)
+        let splits = (total / SPLITS_SHARE / SPLIT_BYTES).max(SPLITS);
+        let more_splits = total / SPLIT_BYTES;
+        (1 << max_rows.ilog2(), TRANSFERS, splits, more_splits)
     };
     let (readers, reader_rows) = table(readers, READER_BYTES, "set of received words")?;
     let (transfers, transfer_rows) = table(transfers, size_of::<Transfer>(), "table of transfers")?;
-    let (split, split_most) = table(SPLITS, SPLIT_BYTES, "shadow memory of single bytes")?;
+    let (split, split_most) = table(splits, SPLIT_BYTES, "shadow memory of single bytes")?;
     let (more_split, more_split_most) = managed(more_splits);
     Ok(Context {
         readers,

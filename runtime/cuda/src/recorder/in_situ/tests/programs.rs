@@ -48,8 +48,10 @@ pub struct Program {
     pub races: bool,
     /// Whether loads through a cache may miss other threads' latest writes.
     pub is_cached: bool,
-    /// The width of all accesses if they have the same width, in which case they are aligned.
+    /// The width of all accesses except narrow stores if it is the same, in which case they are aligned.
     width: Option<u64>,
+    /// Whether launches alternate between stores of 4 bytes and loads.
+    alternates: bool,
     /// Whether all accesses begin in the same two words, so that they often collide.
     is_crowded: bool,
 }
@@ -57,6 +59,7 @@ pub struct Program {
 impl Program {
     pub fn random(numbers: &mut Numbers, seed: u64, races: bool) -> Self {
         let width = [4, 8, 16].get(numbers.below(16) as usize).copied();
+        let alternates = width.is_some() && numbers.below(2) == 0;
         let is_cached = races || numbers.below(2) == 0;
         // Blocks of one CTA, two CTAs or all CTAs.
         let blocks = (1u32 << (seed % 3)).try_into().unwrap_or_default();
@@ -64,6 +67,7 @@ impl Program {
             races,
             is_cached,
             width,
+            alternates,
             is_crowded: races && numbers.below(4) == 0,
             text: format!(
                 "n {BASE} {seed} {} {}\nf 0 {BYTES} {UNWRITTEN}\n",
@@ -95,7 +99,7 @@ impl Program {
             let writer = has_one_writer.then(|| numbers.below(CTAS) as u32);
             for warp in 0..numbers.below(ACCESSES) {
                 let warp = if races { warp } else { numbers.below(WARPS) };
-                let (op, group) = program.access(numbers, writer, warp as u32);
+                let (op, group) = program.access(numbers, writer, (number, warp as u32));
                 let takes_cta = || selection.takes_cta(GRID, group.cta.into());
                 if recorded == Recorded::All || !recorded.is_nothing() && takes_cta() {
                     accumulators[group.cta as usize].group(&shadow, &running, op, &group);
@@ -143,13 +147,19 @@ impl Program {
         &mut self,
         numbers: &mut Numbers,
         writer: Option<u32>,
-        warp: u32,
+        (launch, warp): (u32, u32),
     ) -> (Op, AccessGroup) {
         let any_width = [1, 2, 4, 4, 8, 16, 3, 12][numbers.below(8) as usize];
-        let width = self.width.unwrap_or(any_width);
+        let mut width = self.width.unwrap_or(any_width);
         let ops = [Op::Load, Op::Load, Op::Store, Op::AtomicAdd];
-        let number = numbers.below(4) as usize;
+        let mut number = numbers.below(4) as usize;
+        if self.alternates {
+            number = [2, 1][launch as usize % 2];
+        }
         let op = ops[number];
+        if self.alternates && op == Op::Store {
+            width = 4;
+        }
         let any_cta = numbers.below(CTAS) as u32;
         let mut offsets = offsets(numbers, width, self.width.is_some());
         let mask = mask(numbers);
