@@ -82,10 +82,10 @@ impl Record {
         record
     }
 
-    /// Returns the lane of the only thread, if the record is contiguous and known to have only one.
+    /// Returns the lane of the only thread, if the record is a walk.
     #[inline]
     fn only_lane(&self) -> Option<u32> {
-        let is_walk = self.origin & WALK != 0 && self.pattern() == Pattern::Contiguous;
+        let is_walk = self.origin & WALK != 0 && self.pattern() != Pattern::Piece;
         is_walk.then_some(self.origin >> SITE_BITS & (WARP_LANES as u32 - 1))
     }
 
@@ -148,7 +148,7 @@ impl Record {
     pub(crate) fn times(&self) -> u64 {
         match self.pattern() {
             Pattern::Piece => 1,
-            Pattern::Contiguous if self.origin & WALK != 0 => 1,
+            _ if self.origin & WALK != 0 => 1,
             _ => 1 << (self.origin >> SITE_BITS),
         }
     }

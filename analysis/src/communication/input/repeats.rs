@@ -73,13 +73,10 @@ impl Line {
     }
 
     /// Returns whether the accesses of adjacent lanes usually have one record.
+    #[inline]
     fn is_one_record(&self) -> bool {
-        [
-            0,
-            u64::from(self.width),
-            u64::from(self.width).wrapping_neg(),
-        ]
-        .contains(&self.step)
+        let width = u64::from(self.width);
+        self.step == width || self.step == 0 || self.step == width.wrapping_neg()
     }
 
     #[inline]

@@ -26,7 +26,7 @@ struct Walk {
     epoch: u64,
     /// Number of records in the block when the first of the loads without records was added.
     position: u32,
-    /// Whether [`Walks::pending`] contains the slot.
+    /// Set while [`Walks::pending`] contains the slot.
     is_pending: bool,
     /// Distance between a lane's successive loads, if most lanes keep to it.
     step: Option<u64>,

@@ -50,7 +50,7 @@ pub struct Program {
     pub is_cached: bool,
     /// The width of all accesses except narrow stores if it is the same, in which case they are aligned.
     width: Option<u64>,
-    /// Whether launches alternate between stores of 4 bytes and loads.
+    /// Launches alternate between stores of 4 bytes and loads.
     alternates: bool,
     /// Whether all accesses begin in the same two words, so that they often collide.
     is_crowded: bool,
