@@ -474,10 +474,9 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, out: &mut Ve
 
 #[inline]
 fn is_sequence(addresses: &[u64], step: u64) -> bool {
-    let first = addresses[0];
-    let differences = (addresses.iter().zip(0..)).fold(0, |all, (&address, k)| {
-        all | (address ^ first.wrapping_add(step.wrapping_mul(k)))
-    });
+    // Differences, since vector units multiply 64-bit numbers slowly.
+    let differences = (addresses.windows(2))
+        .fold(0, |all, pair| all | (pair[1].wrapping_sub(pair[0]) ^ step));
     differences == 0
 }
 
