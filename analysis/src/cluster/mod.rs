@@ -318,7 +318,7 @@ impl Merged {
         let limit = MemoryLimit::none();
         let mut engine = Engine::new(ops, options, &limit, capture.cancellation);
         let mut strides = Vec::new();
-        engine.found.add_rows(&self.sums.found);
+        engine.results.found.add_rows(&self.sums.found);
         let mut settled = Settled {
             sums: &mut self.sums,
             strides: &mut strides,
@@ -349,7 +349,7 @@ impl<'a> Accesses<'a> for Settled<'_> {
         let sums = self.sums.launches.remove(&position).unwrap_or_default();
         let mut part = sums.part;
         part.add_counts(&sums.counts);
-        engine.settle(position, part);
+        engine.add_launch(position, part);
         engine.counts[position as usize] = sums.counts;
         self.strides.push(LaunchStrides {
             loads: sums.loads,

@@ -3,21 +3,21 @@
 use super::input::block::{Overflow, recycle};
 use super::input::decode::{Decoded, Decoder};
 use super::input::record::Record;
-use super::output::detail::{Found, Regions, SiteFlow, site_flows};
+use super::output::detail::{Found, Regions};
 use super::output::kept::Kept;
 use super::output::part::LaunchPart;
-use super::output::strides::{LaunchStrides, Run, StrideCounts, add, distances};
+use super::output::results::{Analysed, Results};
+use super::output::strides::{Run, distances};
 use super::output::transfers::Transfers;
-use super::output::volume::{Communication, Flow, LaunchVolume, Transfer, Volume, by_kernel};
+use super::output::volume::{Communication, Transfer, by_kernel};
 use super::spill::file::SpillFolder;
 use super::spill::limit::{Budget, MemoryLimit};
-use super::spill::sorted::Sorted;
+use super::spill::sorted::{Sorted, Sorter};
 use super::state::exact::Matching;
 use super::state::host::Untraced;
 use super::state::shadow::Tag;
 use super::state::shard::Event;
 use super::state::shards::{LaunchContext, LaunchResult, Program, Shards};
-use super::state::unwritten::Unwritten;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;
@@ -100,7 +100,7 @@ struct Waiting<'a> {
 }
 
 /// Analyses communication. Launches wait until there is work for all threads; while the shards analyse them, the
-/// accesses of the next ones are read.
+/// accesses of the next ones are read and the results of the previous ones are added to the tables.
 ///
 /// Memory: two bytes for each byte that kernels have written (eight where they wrote parts of words), and 24 bytes for
 /// each access group of the launches in progress, or for each access of a scattered group. Data that exceeds a
@@ -115,6 +115,8 @@ pub struct Engine<'a> {
     waiting: Waiting<'a>,
     /// Launches with accesses that have been read.
     ready: Vec<(LaunchContext, Decoded)>,
+    /// Launches with results that are not in the tables yet, and their communicating loads.
+    analysed: Option<(Vec<Analysed>, Sorter<Run>)>,
     pub(crate) overflow: Overflow,
     untraced: Arc<Untraced>,
     /// Whether all allocations are still marked as last written by an opaque launch.
@@ -123,15 +125,10 @@ pub struct Engine<'a> {
     /// Copies of bytes that no host call had written, each with a flag that is set if a kernel had written any.
     copied: Vec<(u32, Arc<AtomicBool>)>,
     written_copies: BTreeSet<u32>,
-    pub(crate) found: Found,
-    unwritten: Unwritten,
-    launches: Vec<LaunchVolume>,
+    pub(crate) results: Results,
     pub(crate) counts: Vec<Counts>,
     kernel_of: Vec<u32>,
     kernel_numbers: FxHashMap<String, u32>,
-    flows: Vec<Flow>,
-    site_flows: Vec<SiteFlow>,
-    strides: Vec<LaunchStrides>,
     kept: Kept,
 }
 
@@ -151,21 +148,17 @@ impl<'a> Engine<'a> {
             decoder: Decoder::new(ops, options),
             waiting: Waiting::default(),
             ready: Vec::new(),
+            analysed: None,
             overflow: Overflow::new(budget.record_bytes, folder),
             untraced: Arc::default(),
             is_unknown: false,
             regions: Arc::default(),
             copied: Vec::new(),
             written_copies: BTreeSet::new(),
-            found: Found::default(),
-            unwritten: Unwritten::default(),
-            launches: Vec::new(),
+            results: Results::new(options),
             counts: Vec::new(),
             kernel_of: Vec::new(),
             kernel_numbers: FxHashMap::default(),
-            flows: Vec::new(),
-            site_flows: Vec::new(),
-            strides: Vec::new(),
             kept: Kept::new(limit, cancellation),
             limit: limit.clone(),
             budget,
@@ -222,7 +215,7 @@ impl<'a> Engine<'a> {
     }
 
     pub fn launches(&self) -> u32 {
-        self.launches.len() as u32
+        self.results.launches.len() as u32
     }
 
     fn set(&mut self, start: u64, end: u64, tag: Tag) -> Result<()> {
@@ -288,8 +281,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Analyses the launches that have been read and reads the waiting ones. Both need memory, so they run in
-    /// parallel only if the waiting launches are too small to keep all threads busy.
+    /// Analyses the launches that have been read, reads the waiting ones, and adds the previous results to the tables.
+    /// Reading and analysing need memory, so they run in parallel only if the waiting launches are too small to keep
+    /// all threads busy.
     fn advance(&mut self) -> Result<()> {
         let Waiting {
             launches,
@@ -298,24 +292,36 @@ impl<'a> Engine<'a> {
             chunks,
             ..
         } = std::mem::take(&mut self.waiting);
-        let mut ready = std::mem::take(&mut self.ready);
+        let ready = std::mem::take(&mut self.ready);
+        let analysed = self.analysed.take();
         let threads = rayon::current_num_threads();
-        if chunks >= BATCH_CHUNKS * threads && accesses >= SATURATING_ACCESSES * threads as u64 {
-            let parts = self.run_shards(&ready)?;
-            self.settle_launches(std::mem::take(&mut ready), parts)?;
-        }
-        let (decoder, shards) = (&self.decoder, &mut self.shards);
+        let is_saturating =
+            chunks >= BATCH_CHUNKS * threads && accesses >= SATURATING_ACCESSES * threads as u64;
+        let (decoder, shards, results) = (&self.decoder, &mut self.shards, &mut self.results);
+        let (kernels, kept) = (&*self.kernel_of, &self.kept);
         let program = Program {
             ops: &decoder.ops,
-            kernels: &self.kernel_of,
-            kept: &self.kept,
+            kernels,
+            kept,
             cancellation: self.cancellation,
         };
-        let (read, analysed) = rayon::join(
-            || decoder.launches(&sources),
-            || shards.launches(&ready, program, None),
+        let read = || decoder.launches(&sources);
+        let ((parts, read), added) = rayon::join(
+            || match is_saturating {
+                true => {
+                    let parts = shards.launches(&ready, program, None);
+                    decoder.spare.clear();
+                    (parts, read())
+                }
+                false => rayon::join(|| shards.launches(&ready, program, None), read),
+            },
+            || match analysed {
+                Some((launches, loads)) => results.add(launches, loads, kernels, kept),
+                None => Ok(()),
+            },
         );
-        self.settle_launches(ready, analysed?)?;
+        added?;
+        self.collect(ready, parts?);
         for (context, launch) in launches.into_iter().zip(read?) {
             self.add_counts(context.position, &launch);
             self.ready.push((context, launch));
@@ -323,10 +329,33 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Analyses all launches added so far.
+    /// Keeps the results of launches until they are added to the tables, and the memory of their records for reuse.
+    fn collect(&mut self, launches: Vec<(LaunchContext, Decoded)>, parts: Vec<LaunchResult>) {
+        let mut blocks = Vec::new();
+        let mut analysed = Vec::with_capacity(launches.len());
+        for ((context, launch), result) in launches.into_iter().zip(parts) {
+            blocks.extend(launch.blocks);
+            analysed.push(Analysed {
+                position: context.position,
+                counts: launch.counts,
+                wide: launch.wide,
+                result,
+            });
+        }
+        recycle(blocks, &self.decoder.spare);
+        if !analysed.is_empty() {
+            let loads = self.kept.take_loads(&self.limit, self.cancellation);
+            self.analysed = Some((analysed, loads));
+        }
+    }
+
+    /// Analyses all launches added so far and adds their results to the tables.
     fn catch_up(&mut self) -> Result<()> {
-        self.advance()?;
-        self.advance()
+        while !self.waiting.launches.is_empty() || !self.ready.is_empty() || self.analysed.is_some()
+        {
+            self.advance()?;
+        }
+        Ok(())
     }
 
     /// Analyses one launch, with records on disk if they do not fit in memory.
@@ -337,7 +366,8 @@ impl<'a> Engine<'a> {
         self.add_counts(context.position, &launch);
         let launches = vec![(context, launch)];
         let parts = self.run_shards(&launches)?;
-        self.settle_launches(launches, parts)
+        self.collect(launches, parts);
+        self.catch_up()
     }
 
     /// Runs the shards on launches that may have records on disk. All earlier launches must have been analysed.
@@ -362,16 +392,16 @@ impl<'a> Engine<'a> {
     fn add_counts(&mut self, position: u32, launch: &Decoded) {
         self.counts[position as usize] = launch.counts;
         let sites = launch.sites.iter();
-        sites.for_each(|sites| self.found.add_accessed(sites.counted()));
+        sites.for_each(|sites| self.results.found.add_accessed(sites.counted()));
     }
 
     pub(crate) fn begin(&mut self, launch: &Launch) -> Result<LaunchContext> {
         let limit = u32::MAX - 1;
-        let position = u32::try_from(self.launches.len()).unwrap_or(limit);
+        let position = u32::try_from(self.results.launches.len()).unwrap_or(limit);
         if position >= limit {
             return Err(AnalysisError::TooLarge {
                 what: "the number of launches",
-                value: self.launches.len() as u64,
+                value: self.results.launches.len() as u64,
                 limit: u64::from(limit),
             });
         }
@@ -379,16 +409,8 @@ impl<'a> Engine<'a> {
         let next = self.kernel_numbers.len() as u32;
         let kernel = self.kernel_numbers.entry(launch.kernel.clone());
         self.kernel_of.push(*kernel.or_insert(next));
-        self.launches.push(LaunchVolume {
-            stream: launch.stream,
-            superstep: launch.launch,
-            kernel: launch.kernel.clone(),
-            volume: Volume::default(),
-        });
+        self.results.begin(launch);
         self.counts.push(Counts::default());
-        if self.options.strides {
-            self.strides.push(LaunchStrides::default());
-        }
         Ok(LaunchContext {
             position,
             untraced: self.untraced.clone(),
@@ -396,69 +418,10 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Adds the results of launches that were analysed together.
-    fn settle_launches(
-        &mut self,
-        launches: Vec<(LaunchContext, Decoded)>,
-        parts: Vec<LaunchResult>,
-    ) -> Result<()> {
-        if launches.is_empty() {
-            return Ok(());
-        }
-        for ((LaunchContext { position, .. }, launch), (mut part, mut sources)) in
-            launches.iter().zip(parts)
-        {
-            // An access that crosses a page boundary counts once per source, no matter how many of its pages contain
-            // bytes from that source.
-            for (_, number, _) in &mut sources {
-                *number = launch.wide[*number as usize].first;
-            }
-            sources.sort_unstable();
-            sources.dedup();
-            let mut transfers = Vec::new();
-            for (receiver_cta, _, source) in sources {
-                transfers.extend(part.wide(*position, receiver_cta, source));
-            }
-            if self.options.transfers {
-                self.kept.transfers.append(transfers)?;
-            }
-            part.add_counts(&launch.counts);
-            self.settle(*position, part);
-        }
-        if self.options.strides {
-            let next = self.limit.sorter("loads", self.cancellation);
-            let loads = std::mem::replace(&mut self.kept.loads, next);
-            let strides = &mut self.strides;
-            distances(loads, |launch, counts| {
-                add(&mut strides[launch as usize].loads, counts)
-            })?;
-        }
-        let blocks = launches.into_iter().flat_map(|(_, launch)| launch.blocks);
-        recycle(blocks, &self.decoder.spare);
-        Ok(())
-    }
-
     /// Adds the results of the launch at `position` to the tables.
-    pub(crate) fn settle(&mut self, position: u32, part: LaunchPart) {
-        if self.options.details {
-            self.found.footprints.push(part.footprint);
-        }
+    pub(crate) fn add_launch(&mut self, position: u32, part: LaunchPart) {
         let kernel = self.kernel_of[position as usize];
-        self.unwritten.launch(position, kernel, part.unwritten);
-        self.site_flows
-            .extend(site_flows(position, part.site_flows));
-        let volume = &mut self.launches[position as usize].volume;
-        *volume += part.volume;
-        for (source_launch, amount) in part.flows {
-            volume.received_bytes += amount.bytes;
-            volume.received_count += amount.count;
-            self.flows.push(Flow {
-                source_launch,
-                receiver_launch: position,
-                bytes: amount.bytes,
-                count: amount.count,
-            });
-        }
+        self.results.add_launch(position, kernel, part);
     }
 
     /// Analyses the remaining launches and collects the shards' results for the whole run.
@@ -467,8 +430,13 @@ impl<'a> Engine<'a> {
         for out in self.shards.take() {
             let mut out = out?;
             self.kept.take(&mut out)?;
-            self.found.add(std::mem::take(&mut out.details));
-            for (launch, bytes) in self.launches.iter_mut().zip(&out.communicated_stored) {
+            self.results.found.add(std::mem::take(&mut out.details));
+            for (launch, bytes) in self
+                .results
+                .launches
+                .iter_mut()
+                .zip(&out.communicated_stored)
+            {
                 launch.volume.communicated_stored_bytes += bytes;
             }
         }
@@ -483,10 +451,10 @@ impl<'a> Engine<'a> {
     /// Returns the results of an engine that has analysed only some of the pages; its launches have not been settled.
     pub(crate) fn finish_part(mut self) -> Result<PartEnd> {
         self.end_shards()?;
-        let launches = self.launches.iter();
+        let launches = self.results.launches.iter();
         Ok(PartEnd {
             stored: (launches.map(|launch| launch.volume.communicated_stored_bytes)).collect(),
-            found: self.found,
+            found: self.results.found,
             transfers: self.kept.transfers.finish()?,
             loads: self.kept.loads.finish()?,
             stores: self.kept.stores.finish()?,
@@ -499,31 +467,31 @@ impl<'a> Engine<'a> {
         let Kept {
             stores, transfers, ..
         } = self.kept;
-        let strides = &mut self.strides;
-        let count = |launch: u32, counts: &StrideCounts| {
-            add(&mut strides[launch as usize].stores, counts);
-        };
-        let (counted, transfers) = rayon::join(|| distances(stores, count), || transfers.finish());
+        let mut results = self.results;
+        let (counted, transfers) = rayon::join(
+            || distances(stores, |launch, counts| results.add_stores(launch, counts)),
+            || transfers.finish(),
+        );
         counted?;
-        let (kernels, total) = by_kernel(&self.launches);
-        self.flows.sort_unstable();
+        let (kernels, total) = by_kernel(&results.launches);
+        results.flows.sort_unstable();
         if !self.options.details || self.options.matches_addresses() {
-            self.found = Found::default();
+            results.found = Found::default();
         }
-        let (found, footprints) = self.found.into_rows();
+        let (found, footprints) = results.found.into_rows();
         let communication = Communication {
-            launches: self.launches,
+            launches: results.launches,
             kernels,
             total,
-            flows: self.flows,
+            flows: results.flows,
             transfers: Transfers::new(transfers?),
-            strides: self.strides,
-            site_flows: self.site_flows,
+            strides: results.strides,
+            site_flows: results.site_flows,
             arrays: found.arrays,
             within_launch: found.within_launch,
             accessed: found.accessed,
             footprints,
-            unwritten: self.unwritten.into_rows(),
+            unwritten: results.unwritten.into_rows(),
         };
         Ok(EngineEnd {
             communication,

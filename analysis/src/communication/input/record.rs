@@ -475,8 +475,8 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, out: &mut Ve
 #[inline]
 fn is_sequence(addresses: &[u64], step: u64) -> bool {
     // Differences, since vector units multiply 64-bit numbers slowly.
-    let differences = (addresses.windows(2))
-        .fold(0, |all, pair| all | (pair[1].wrapping_sub(pair[0]) ^ step));
+    let differences =
+        (addresses.windows(2)).fold(0, |all, pair| all | (pair[1].wrapping_sub(pair[0]) ^ step));
     differences == 0
 }
 

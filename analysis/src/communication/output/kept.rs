@@ -38,6 +38,15 @@ impl Kept {
         }
     }
 
+    /// Removes and returns all loads.
+    pub(crate) fn take_loads(
+        &mut self,
+        limit: &MemoryLimit,
+        cancellation: Cancellation,
+    ) -> Sorter<Run> {
+        std::mem::replace(&mut self.loads, limit.sorter("loads", cancellation))
+    }
+
     /// Moves a shard's results here.
     pub(crate) fn take(&self, out: &mut ShardOut) -> Result<()> {
         self.transfers.append(out.take_transfers())?;

@@ -3,6 +3,7 @@
 pub(crate) mod detail;
 pub(crate) mod kept;
 pub(crate) mod part;
+pub(crate) mod results;
 pub(crate) mod strides;
 pub(crate) mod sums;
 pub(crate) mod transfers;

@@ -49,7 +49,7 @@ impl MemoryLimit {
         Budget {
             record_bytes: percent(28),
             page_bytes: percent(25),
-            sorter_bytes: percent(10),
+            sorter_bytes: percent(7),
             // Each record needs 2 × 24 bytes. Half of the memory for records is for shards: half of that is divided
             // between the threads, and the rest is for shards that need more than their thread's share.
             shard_records: (percent(28) / 192 / rayon::current_num_threads()).max(MIN_RECORDS),
@@ -62,7 +62,7 @@ impl MemoryLimit {
 pub(crate) struct Budget {
     pub(crate) record_bytes: usize,
     pub(crate) page_bytes: usize,
-    /// Maximum size of each of the three sorters: transfers, loads and stores.
+    /// Maximum size of each of the four sorters: transfers, stores, and the loads of two batches of launches.
     pub(crate) sorter_bytes: usize,
     /// Number of a shard's records that every thread may load at once.
     pub(crate) shard_records: usize,
