@@ -45,13 +45,6 @@ impl Accumulator {
             self.receiver.leave_cta();
             self.cta = group.cta;
         }
-        let Accumulator {
-            pages,
-            sums,
-            receiver,
-            sources,
-            ..
-        } = self;
         let width = group.width_bytes;
         let lanes = group.threads();
         let mut pieces = lanes
@@ -59,20 +52,20 @@ impl Accumulator {
             .peekable();
         while let Some(next) = pieces.peek() {
             let number = next.start / PAGE_BYTES;
-            let mut page = pages.page(shadow, number).lock();
+            let mut page = self.pages.page(shadow, number).lock();
             while let Some(piece) = pieces.next_if(|piece| piece.start / PAGE_BYTES == number) {
                 let mut access = Access {
                     shadow,
                     running,
                     who: ThreadId::new(running.launch, group.cta, piece.thread),
                     place: (piece.address, width),
-                    loaded: &mut sums.loaded,
+                    loaded: &mut self.sums.loaded,
                     within_launch: match op.writes() {
-                        true => &mut sums.within_launch_atomic_bytes,
-                        false => &mut sums.within_launch_loaded_bytes,
+                        true => &mut self.sums.within_launch_atomic_bytes,
+                        false => &mut self.sums.within_launch_loaded_bytes,
                     },
-                    receiver: &mut *receiver,
-                    sources: &mut *sources,
+                    receiver: &mut self.receiver,
+                    sources: &mut self.sources,
                 };
                 let base = number * PAGE_BYTES;
                 let (start, end) = (piece.start - base, piece.end - base);
@@ -80,7 +73,8 @@ impl Accumulator {
                     access.load(&mut page, base, start, end);
                 }
                 if op.writes() {
-                    store(&mut page, access.who, op == Op::Store, start, end, sums);
+                    let (who, is_plain) = (access.who, op == Op::Store);
+                    store(&mut page, who, is_plain, start, end, &mut self.sums);
                 }
             }
         }

@@ -100,13 +100,12 @@ impl Shadow {
         if let Some(page) = self.memory.read().pages.get(&number) {
             return page.clone();
         }
-        let Memory {
-            pages, untraced, ..
-        } = &mut *self.memory.write();
-        let page = pages.entry(number).or_insert_with(|| {
+        let memory = &mut *self.memory.write();
+        let page = memory.pages.entry(number).or_insert_with(|| {
             let first = number * PAGE_BYTES;
             let mut page = Page::new();
-            for (start, end, entry) in untraced.parts(first, first.saturating_add(PAGE_BYTES)) {
+            let past = first.saturating_add(PAGE_BYTES);
+            for (start, end, entry) in memory.untraced.parts(first, past) {
                 page.fill(start - first, end - first, entry);
             }
             Arc::new(Mutex::new(page))

@@ -173,17 +173,11 @@ impl Handling {
 
     /// Merges the logs of a warp's lanes, and calls the handler for each group of lanes.
     pub fn merge(&mut self, lanes: &[&[LogEntry]; LANES]) {
-        let Handling {
-            handler,
-            groups,
-            needs,
-            bits,
-        } = self;
-        let Some(handler) = *handler else {
+        let Some(handler) = self.handler else {
             return;
         };
         let places = |site: u32| {
-            let needs = needs.get((site & 0xffff) as usize);
+            let needs = self.needs.get((site & 0xffff) as usize);
             1 + needs.map_or(0, |needs| needs.followers as usize)
         };
         let mut found = Bits::EMPTY;
@@ -193,11 +187,11 @@ impl Handling {
             |run| {
                 let first = (run.head & 0xffff) as usize;
                 let range = first..first + places(run.head as u32);
-                let (Some(groups), Some(needs)) = (groups.get_mut(range.clone()), needs.get(range))
-                else {
+                let groups = self.groups.get_mut(range.clone());
+                let (Some(groups), Some(needs)) = (groups, self.needs.get(range)) else {
                     return;
                 };
-                if *bits {
+                if self.bits {
                     found.set(run.rows);
                 }
                 // An access's width is known only now.

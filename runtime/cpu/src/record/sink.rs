@@ -53,22 +53,16 @@ impl Sink {
 
     /// Merges the logs of a warp; drops the result if nothing is captured.
     pub fn merge(&mut self, job: &Job, cta: u64, warp: u32, lanes: &[&[LogEntry]; LANES]) {
-        let Sink {
-            chunk,
-            aggregates,
-            group,
-            launch,
-            handling,
-        } = self;
         if job.probe_logs {
             if job.probed.is_some() {
-                handling.merge(lanes);
+                self.handling.merge(lanes);
             }
             return;
         }
-        (group.cta, group.warp) = (cta as u32, warp);
+        let launch = &mut self.launch;
+        (self.group.cta, self.group.warp) = (cta as u32, warp);
         let is_recorded = job.active.writer.is_some() && session().shadow().is_none();
-        merge_warp(lanes, group, |group| {
+        merge_warp(lanes, &mut self.group, |group| {
             launch.accesses += group.accesses() as u64;
             if !group.is_grid_barrier() && !is_within(group, launch.range) {
                 let mut bad = check(job, group, &mut launch.range);
@@ -86,12 +80,12 @@ impl Sink {
             if let Some(running) = &job.running
                 && !group.is_grid_barrier()
             {
-                aggregates.group(running, group);
+                self.aggregates.group(running, group);
             }
             if is_recorded {
-                chunk.push(group);
-                if chunk.is_full() {
-                    session().write_chunk(&job.active, chunk);
+                self.chunk.push(group);
+                if self.chunk.is_full() {
+                    session().write_chunk(&job.active, &mut self.chunk);
                 }
             }
         });

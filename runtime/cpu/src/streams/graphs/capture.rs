@@ -100,20 +100,16 @@ pub fn submit_launch(
 
 /// Adds `stream` to the capture in which an event was recorded, unless that capture has ended.
 pub fn join(stream: *mut c_void, recorded: Capture) {
-    let Capture {
-        id, graph, tail, ..
-    } = recorded;
     let mut captures = CAPTURES.lock();
-    if !captures.values().any(|capture| capture.id == id) {
+    if !captures.values().any(|capture| capture.id == recorded.id) {
         return;
     }
     let capture = captures.entry(named(stream)).or_insert_with(|| Capture {
-        id,
-        graph,
         tail: Vec::new(),
         is_origin: false,
+        ..recorded
     });
-    for node in tail {
+    for node in recorded.tail {
         if !capture.tail.contains(&node) {
             capture.tail.push(node);
         }
