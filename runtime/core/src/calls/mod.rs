@@ -14,9 +14,9 @@ enum Access {
 
 enum Shape {
     /// Column-major matrices: the numbers of rows and columns, the argument with the distance between columns in
-    /// elements (negative for a vector that is read backwards), the element type, the number of matrices, and the
-    /// distance between matrices in elements.
-    Matrices([Number; 2], usize, Element, [Number; 2]),
+    /// elements (negative for a vector that is read backwards), the argument with the elements' `cudaDataType` (`None` for
+    /// the function's own type), the number of matrices, and the distance between matrices in elements.
+    Matrices([Number; 2], usize, Option<usize>, [Number; 2]),
     /// A contiguous range, whose size in bytes this argument contains.
     Bytes(usize),
     Allocation,
@@ -41,13 +41,6 @@ impl Number {
         };
         arguments[argument] as i64
     }
-}
-
-#[derive(Clone, Copy)]
-enum Element {
-    Own,
-    /// The `cudaDataType` passed in this argument.
-    Type(usize),
 }
 
 pub struct Function {
@@ -111,8 +104,8 @@ impl Function {
             Shape::Allocation => allocation_of(address).map(|(start, bytes)| whole(start, bytes)),
             Shape::Matrices([rows, columns], leading, element, [count, stride]) => {
                 let size = match element {
-                    Element::Own => self.bytes,
-                    Element::Type(argument) => bytes_of(arguments[*argument] as c_int)?,
+                    None => self.bytes,
+                    Some(argument) => bytes_of(arguments[*argument] as c_int)?,
                 };
                 let amount = |number: &Number| u64::try_from(number.value(arguments)).unwrap_or(0);
                 let leading = arguments[*leading] as i64;

@@ -8,21 +8,20 @@
 use super::Access::{Lends, Reads, Writes};
 use super::Number::{Argument, Either, Fixed};
 use super::Shape::{Allocation, Bytes, Matrices};
-use super::{Access, Element, Function, Number, Shape};
+use super::{Access, Function, Number, Shape};
 
 const ONE: Number = Fixed(1);
 
 /// `count` elements that are `increment` elements apart.
 const fn vector(count: usize, increment: usize) -> Shape {
-    Matrices([ONE, Argument(count)], increment, OWN, [ONE, NONE])
+    Matrices([ONE, Argument(count)], increment, None, [ONE, ZERO])
 }
 
-const OWN: Element = Element::Own;
-const NONE: Number = Fixed(0);
+const ZERO: Number = Fixed(0);
 
-/// The arguments that describe a matrix in a product: its address and leading dimension, the element type, and the
-/// stride to the next matrix.
-struct Operand(usize, usize, Element, Number);
+/// The arguments that describe a matrix in a product: its address, leading dimension and element type (if it is not the
+/// function's own), and the stride to the next matrix.
+struct Operand(usize, usize, Option<usize>, Number);
 
 /// Matrix products `c = op(a) op(b)`, whose arguments 1 to 5 are transa, transb, m, n and k.
 const fn products(a: Operand, b: Operand, c: Operand, count: Number) -> [Access; 3] {
@@ -38,9 +37,9 @@ const fn products(a: Operand, b: Operand, c: Operand, count: Number) -> [Access;
 
 /// handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc
 const GEMM: &[Access] = &products(
-    Operand(7, 8, OWN, NONE),
-    Operand(9, 10, OWN, NONE),
-    Operand(12, 13, OWN, NONE),
+    Operand(7, 8, None, ZERO),
+    Operand(9, 10, None, ZERO),
+    Operand(12, 13, None, ZERO),
     ONE,
 );
 
@@ -49,25 +48,25 @@ const GEMM_EX: &[Access] = GEMM_TYPES;
 
 /// handle, transa, transb, m, n, k, alpha, A, type, lda, B, type, ldb, beta, C, type, ldc
 const GEMM_TYPES: &[Access] = &products(
-    Operand(7, 9, Element::Type(8), NONE),
-    Operand(10, 12, Element::Type(11), NONE),
-    Operand(14, 16, Element::Type(15), NONE),
+    Operand(7, 9, Some(8), ZERO),
+    Operand(10, 12, Some(11), ZERO),
+    Operand(14, 16, Some(15), ZERO),
     ONE,
 );
 
 /// handle, transa, transb, m, n, k, alpha, A, lda, stride, B, ldb, stride, beta, C, ldc, stride, count
 const STRIDED: &[Access] = &products(
-    Operand(7, 8, OWN, Argument(9)),
-    Operand(10, 11, OWN, Argument(12)),
-    Operand(14, 15, OWN, Argument(16)),
+    Operand(7, 8, None, Argument(9)),
+    Operand(10, 11, None, Argument(12)),
+    Operand(14, 15, None, Argument(16)),
     Argument(17),
 );
 
 /// handle, transa, transb, m, n, k, alpha, A, type, lda, stride, B, type, ldb, stride, beta, C, type, ldc, stride, count
 const STRIDED_EX: &[Access] = &products(
-    Operand(7, 9, Element::Type(8), Argument(10)),
-    Operand(11, 13, Element::Type(12), Argument(14)),
-    Operand(16, 18, Element::Type(17), Argument(19)),
+    Operand(7, 9, Some(8), Argument(10)),
+    Operand(11, 13, Some(12), Argument(14)),
+    Operand(16, 18, Some(17), Argument(19)),
     Argument(20),
 );
 
