@@ -134,42 +134,43 @@ pub fn given<'a, T>(place: *const T) -> Result<&'a T, CudaError> {
 /// denotes that stream; old names; and functions whose additional arguments are ignored (the C calling convention of
 /// x86-64 permits extra arguments).
 ///
+/// `by_name:` is for functions without a stream parameter. The body receives the exported name, which determines the
+/// default stream.
+///
 /// `in_stream KIND:` defines two families. Functions in the second take a stream as their last argument, and add a node
 /// of that kind if the stream is being captured. The body receives the function's name, for messages, and the stream.
 macro_rules! cuda {
-    (in_stream $kind:ident: $($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
+    (in_stream $kind:ident: $(fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
         ($($argument:ident: $type:ty),* $(,)?) |$call:ident, $stream:ident| $body:block)*
     ) => {$(
-        $crate::errors::in_default_stream! {
-            [$(#[$meta])*] $name [$name $($alias)*] ($($argument: $type),*) |$call, $stream| $body
+        $crate::errors::cuda! { by_name:
+            fn [$name $($alias)*]($($argument: $type),*) |exported| {
+                let ($call, $stream) = (stringify!($name), $crate::streams::default_of(exported));
+                $body
+            }
         }
         $crate::errors::cuda! {
-            $(#[$meta])*
             fn [$async_name $($async_alias)*]($($argument: $type,)* $stream: *mut std::ffi::c_void) {
                 let $call = stringify!($async_name);
                 $crate::streams::graphs::submit($stream, $crate::streams::graphs::Kind::$kind, move |$stream| $body)
             }
         }
     )*};
-    ($($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] $parameters:tt $body:block)*) => {$(
-        $crate::errors::cuda_function! { [$(#[$meta])*] $name $parameters $body }
-        $($crate::errors::cuda_alias! { $alias $name $parameters })*
-    )*};
-}
-
-/// Defines the functions of `cuda! { in_stream …` that have no stream parameter.
-macro_rules! in_default_stream {
-    ($meta:tt $call_name:ident [$($name:ident)*] $parameters:tt |$call:ident, $stream:ident| $body:block) => {$(
-        $crate::errors::cuda_function! { $meta $name $parameters {
-            let ($call, $stream) = (stringify!($call_name), $crate::streams::default_of(stringify!($name)));
-            $body
-        } }
-    )*};
+    (by_name: $(fn [$($name:ident)+] $parameters:tt |$exported:ident| $body:block)*) => {$($(
+        $crate::errors::cuda_function! { $name $parameters { let $exported = stringify!($name); $body } }
+    )+)*};
+    ($(fn [$($name:ident)+] $parameters:tt $body:block)*) => {$($(
+        $crate::errors::cuda_function! { checked $name $parameters $body }
+    )+)*};
 }
 
 macro_rules! cuda_function {
-    ([$(#[$meta:meta])*] $name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block) => {
-        $(#[$meta])*
+    (checked $name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block) => {
+        const _: () = assert!($crate::streams::can_have_name(stringify!($name), &[$(stringify!($argument)),*]));
+        $crate::errors::cuda_function! { $name ($($argument: $type),*) $body }
+    };
+    ($name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block) => {
+        #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
         ///
@@ -177,39 +178,21 @@ macro_rules! cuda_function {
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
+            $($crate::errors::resolve_stream! { $name $argument $argument })*
             let body = || -> $crate::errors::CudaResult { $body };
             $crate::errors::code_of($crate::runtime::begin_call().and_then(|()| body()))
         }
     };
 }
 
-/// Defines another name for a function defined by [`cuda`].
-macro_rules! cuda_alias {
-    ($alias:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)) => {
-        #[doc = concat!("Alias of [`", stringify!($name), "`] for the default stream that its name implies.")]
-        ///
-        /// # Safety
-        ///
-        /// Pointers must meet the requirements of the CUDA documentation.
-        #[unsafe(no_mangle)]
-        #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C" fn $alias($($argument: $type),*) -> std::ffi::c_int {
-            const { assert!($crate::streams::can_be_alias(stringify!($alias), &[$(stringify!($argument)),*])) };
-            // SAFETY: both functions have the same contract, and the alias forwards its arguments.
-            unsafe { $name($($crate::errors::resolve_stream!($alias $argument $argument)),*) }
-        }
-    };
-}
-
+/// Replaces a null `stream` with the function's default stream.
 macro_rules! resolve_stream {
-    ($alias:ident $argument:ident stream) => {
-        $crate::streams::resolve_stream(stringify!($alias), $argument)
+    ($name:ident $argument:ident stream) => {
+        let $argument = $crate::streams::resolve_stream(stringify!($name), $argument);
     };
-    ($alias:ident $argument:ident $other:ident) => {
-        $argument
-    };
+    ($name:ident $argument:ident $other:ident) => {};
 }
-pub(crate) use {cuda, cuda_alias, cuda_function, in_default_stream, resolve_stream};
+pub(crate) use {cuda, cuda_function, resolve_stream};
 
 /// `cudaGetLastError`: returns the last error of this host thread, and clears it unless it is sticky.
 #[unsafe(no_mangle)]

@@ -85,7 +85,7 @@ cuda! {
         set_attribute(&*kernel(function)?, attribute, value)
     }
 
-    /// `cudaFuncSetCacheConfig`: has no effect.
+    // `cudaFuncSetCacheConfig`: has no effect.
     fn [cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig](function: *const c_void) {
         kernel(function).map(drop)
     }

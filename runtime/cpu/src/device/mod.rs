@@ -107,7 +107,7 @@ cuda! {
         put(value, attribute(number).ok_or(CudaError::INVALID_VALUE)?)
     }
 
-    /// `cudaDeviceReset`: frees everything and clears a sticky error.
+    // `cudaDeviceReset`: frees everything and clears a sticky error.
     fn [cudaDeviceReset cudaThreadExit]() {
         clear_sticky();
         memory::reset();

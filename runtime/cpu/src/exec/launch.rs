@@ -323,13 +323,13 @@ cuda! {
     ) {
         submit_launch(LaunchRequest { function: function as usize, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
+}
 
-    fn [cudaLaunchKernelExC](configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void) {
-        launch_configured("cudaLaunchKernelExC", configuration, function, arguments)
-    }
-
-    fn [cudaLaunchKernelExC_ptsz](configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void) {
-        launch_configured("cudaLaunchKernelExC_ptsz", configuration, function, arguments)
+cuda! { by_name:
+    fn [cudaLaunchKernelExC cudaLaunchKernelExC_ptsz](
+        configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void
+    ) |name| {
+        launch_configured(name, configuration, function, arguments)
     }
 }
 

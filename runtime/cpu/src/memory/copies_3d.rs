@@ -69,15 +69,13 @@ pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
     Ok(())
 }
 
+cuda! { by_name:
+    fn [cudaMemcpy3D cudaMemcpy3D_ptds](parameters: *const Copy3d) |name| {
+        copy_3d("cudaMemcpy3D", given(parameters)?, default_of(name))
+    }
+}
+
 cuda! {
-    fn [cudaMemcpy3D](parameters: *const Copy3d) {
-        copy_3d("cudaMemcpy3D", given(parameters)?, default_of("cudaMemcpy3D"))
-    }
-
-    fn [cudaMemcpy3D_ptds](parameters: *const Copy3d) {
-        copy_3d("cudaMemcpy3D", given(parameters)?, default_of("cudaMemcpy3D_ptds"))
-    }
-
     fn [cudaMemcpy3DAsync cudaMemcpy3DAsync_ptsz](parameters: *const Copy3d, stream: *mut c_void) {
         let copy = *given(parameters)?;
         submit(stream, Kind::Copy, move |stream| copy_3d("cudaMemcpy3DAsync", &copy, stream))

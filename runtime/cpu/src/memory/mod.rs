@@ -243,7 +243,7 @@ cuda! {
         put(device, device_pointer(host)?)
     }
 
-    /// `cudaHostGetFlags`: this runtime always maps pinned memory.
+    // `cudaHostGetFlags`: this runtime always maps pinned memory.
     fn [cudaHostGetFlags](flags: *mut c_uint, host: *mut c_void) {
         device_pointer(host)?;
         put(flags, 2)

@@ -168,7 +168,7 @@ cuda! {
         set(&mut POOLS.get(pool)?.lock(), number, value)
     }
 
-    /// `cudaMemPoolTrimTo`: has no effect, since a pool retains nothing, and every device can access all memory.
+    // `cudaMemPoolTrimTo`: has no effect, since a pool retains nothing, and every device can access all memory.
     fn [cudaMemPoolTrimTo cudaMemPoolSetAccess](pool: usize) {
         POOLS.get(pool).map(drop)
     }

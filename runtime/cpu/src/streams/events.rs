@@ -105,7 +105,7 @@ cuda! {
         record(event, stream)
     }
 
-    /// `cudaEventSynchronize`: all work is already done.
+    // `cudaEventSynchronize`: all work is already done.
     fn [cudaEventSynchronize cudaEventQuery](event: *mut c_void) {
         check(event)?;
         check_sticky()

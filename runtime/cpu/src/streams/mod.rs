@@ -82,9 +82,9 @@ pub fn resolve_stream(function: &str, handle: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Returns whether [`cuda`](crate::errors::cuda) can define `function` as an alias of a function with these parameters:
-/// variants for a per-thread stream must have a stream parameter, or no parameters at all.
-pub const fn can_be_alias(function: &str, mut parameters: &[&str]) -> bool {
+/// Returns whether [`cuda`](crate::errors::cuda) can define `function` with these parameters and a body that does not
+/// receive its name: variants for a per-thread stream must have a stream parameter, or no parameters at all.
+pub const fn can_have_name(function: &str, mut parameters: &[&str]) -> bool {
     let is_valid = !is_per_thread(function) || parameters.is_empty();
     while let [parameter, rest @ ..] = parameters {
         if matches!(parameter.as_bytes(), b"stream") {
@@ -140,16 +140,16 @@ type Callback =
     Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
 
 cuda! {
-    fn [cudaStreamCreate](stream: *mut *mut c_void) {
-        create(stream, 0, 0)
+    fn [cudaStreamCreate](place: *mut *mut c_void) {
+        create(place, 0, 0)
     }
 
-    fn [cudaStreamCreateWithFlags](stream: *mut *mut c_void, flags: c_uint) {
-        create(stream, flags, 0)
+    fn [cudaStreamCreateWithFlags](place: *mut *mut c_void, flags: c_uint) {
+        create(place, flags, 0)
     }
 
-    fn [cudaStreamCreateWithPriority](stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
-        create(stream, flags, priority)
+    fn [cudaStreamCreateWithPriority](place: *mut *mut c_void, flags: c_uint, priority: c_int) {
+        create(place, flags, priority)
     }
 
     fn [cudaStreamDestroy](stream: *mut c_void) {
@@ -158,7 +158,7 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaStreamSynchronize`: all work is already done, and all memory is accessible from every device.
+    // `cudaStreamSynchronize`: all work is already done, and all memory is accessible from every device.
     fn [
         cudaStreamSynchronize cudaStreamSynchronize_ptsz cudaStreamQuery cudaStreamQuery_ptsz
         cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz
@@ -168,7 +168,7 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaStreamWaitEvent`: the event has already happened, or is part of a capture.
+    // `cudaStreamWaitEvent`: the event has already happened, or is part of a capture.
     fn [cudaStreamWaitEvent cudaStreamWaitEvent_ptsz](stream: *mut c_void, event: *mut c_void, flags: c_uint) {
         get(stream)?;
         crate::streams::events::wait(stream, event, flags)?;
@@ -191,7 +191,7 @@ cuda! {
         put(device, get(stream)?.map_or_else(devices::current, |stream| stream.device))
     }
 
-    /// `cudaStreamSetAttribute`: has no effect.
+    // `cudaStreamSetAttribute`: has no effect.
     fn [cudaStreamSetAttribute cudaStreamSetAttribute_ptsz cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz
         cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz]() {
         check_sticky()
@@ -202,7 +202,7 @@ cuda! {
         put_if_wanted(greatest, PRIORITIES.1)
     }
 
-    /// `cudaStreamAddCallback`: calls the function immediately, since all earlier work is done.
+    // `cudaStreamAddCallback`: calls the function immediately, since all earlier work is done.
     fn [cudaStreamAddCallback cudaStreamAddCallback_ptsz](stream: *mut c_void, callback: Callback, user_data: *mut c_void) {
         get(stream)?;
         let callback = callback.ok_or(CudaError::INVALID_VALUE)?;
@@ -212,7 +212,7 @@ cuda! {
         Ok(())
     }
 
-    /// `cudaLaunchHostFunc`: calls the function immediately, since all earlier work is done.
+    // `cudaLaunchHostFunc`: calls the function immediately, since all earlier work is done.
     fn [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: *mut c_void, fn_: cudaHostFn_t, userData: *mut c_void) {
         get(stream)?;
         check_sticky()?;

@@ -128,17 +128,17 @@ fn instantiate_with(
     Ok(())
 }
 
+cuda! { by_name:
+    fn [cudaGraphInstantiateWithParams cudaGraphInstantiateWithParams_ptsz](
+        place: *mut usize, graph: usize, parameters: *mut cudaGraphInstantiateParams
+    ) |_name| {
+        instantiate_with(place, graph, parameters)
+    }
+}
+
 cuda! {
     fn [cudaGraphInstantiate cudaGraphInstantiateWithFlags](place: *mut usize, graph: usize, flags: u64) {
         instantiate(place, graph, flags)
-    }
-
-    fn [cudaGraphInstantiateWithParams](place: *mut usize, graph: usize, parameters: *mut cudaGraphInstantiateParams) {
-        instantiate_with(place, graph, parameters)
-    }
-
-    fn [cudaGraphInstantiateWithParams_ptsz](place: *mut usize, graph: usize, parameters: *mut cudaGraphInstantiateParams) {
-        instantiate_with(place, graph, parameters)
     }
 
     fn [cudaGraphExecDestroy](handle: usize) {
@@ -153,7 +153,7 @@ cuda! {
         launch(handle, stream)
     }
 
-    /// `cudaGraphUpload`: has no effect.
+    // `cudaGraphUpload`: has no effect.
     fn [cudaGraphUpload cudaGraphUpload_ptsz](handle: usize, stream: *mut c_void) {
         crate::streams::get(stream)?;
         INSTANCES.get(handle).map(drop)

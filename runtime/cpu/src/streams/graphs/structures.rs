@@ -53,13 +53,13 @@ fn owned_bytes() -> u64 {
 }
 
 cuda! {
-    /// `cudaDeviceGetGraphMemAttribute`: current and maximum memory in use.
+    // `cudaDeviceGetGraphMemAttribute`: current and maximum memory in use.
     fn [cudaDeviceGetGraphMemAttribute](device: c_int, _number: c_int, place: *mut u64) {
         devices::check(device)?;
         put(place, owned_bytes())
     }
 
-    /// `cudaDeviceGraphMemTrim`: does nothing, because graph memory is never freed.
+    // `cudaDeviceGraphMemTrim`: does nothing, because graph memory is never freed.
     fn [cudaDeviceGraphMemTrim cudaDeviceSetGraphMemAttribute](device: c_int) {
         devices::check(device)
     }
