@@ -32,15 +32,10 @@ const PER_THREAD: *mut c_void = std::ptr::without_provenance_mut(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
-    /// The default stream that all host threads share.
-    Legacy {
-        device: c_int,
-    },
-    /// The default stream of one host thread.
-    PerThread {
-        device: c_int,
-        thread: u64,
-    },
+    /// The default stream of a device that all host threads share.
+    Legacy(c_int),
+    /// The default stream of a device that belongs to the host thread with this number.
+    PerThread(c_int, u64),
     Created(usize),
 }
 
@@ -48,11 +43,8 @@ pub enum Named {
 pub fn named(handle: *mut c_void) -> Named {
     let device = devices::current();
     match handle {
-        PER_THREAD => Named::PerThread {
-            device,
-            thread: thread_number(),
-        },
-        handle if handle < PER_THREAD => Named::Legacy { device },
+        PER_THREAD => Named::PerThread(device, thread_number()),
+        handle if handle < PER_THREAD => Named::Legacy(device),
         handle => Named::Created(handle as usize),
     }
 }
@@ -107,8 +99,8 @@ pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
     get(handle)?;
     let nonzero = |device| (device != 0).then_some(device);
     Ok(match named(handle) {
-        Named::Legacy { device } => session().default_stream(nonzero(device), false),
-        Named::PerThread { device, .. } => session().default_stream(nonzero(device), true),
+        Named::Legacy(device) => session().default_stream(nonzero(device), false),
+        Named::PerThread(device, _) => session().default_stream(nonzero(device), true),
         Named::Created(handle) => session().stream_id(handle as u64),
     })
 }
@@ -117,8 +109,8 @@ pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
 fn unique_id(handle: *mut c_void) -> Result<u64, CudaError> {
     let device_bits = |device: c_int| (device as u64) << 32;
     Ok(match named(handle) {
-        Named::Legacy { device } => 1 << 62 | device_bits(device),
-        Named::PerThread { device, thread } => 1 << 63 | device_bits(device) | thread,
+        Named::Legacy(device) => 1 << 62 | device_bits(device),
+        Named::PerThread(device, thread) => 1 << 63 | device_bits(device) | thread,
         Named::Created(_) => u64::from(stream_id(handle)?.0),
     })
 }

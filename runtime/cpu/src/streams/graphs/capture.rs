@@ -119,7 +119,7 @@ pub fn join(stream: *mut c_void, recorded: Capture) {
 fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
     crate::streams::get(stream)?;
     let stream = named(stream);
-    if matches!(stream, Named::Legacy { .. }) {
+    if matches!(stream, Named::Legacy(_)) {
         return Err(CudaError::STREAM_CAPTURE_UNSUPPORTED);
     }
     let mut captures = CAPTURES.lock();
