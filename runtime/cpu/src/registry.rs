@@ -115,20 +115,40 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
     let mut registry = REGISTRY.write();
     registry.highest_module = registry.highest_module.max(index);
     for kernel in kernels {
-        let bound =
-            // SAFETY: the kernel is a row of the object's list, whose pointers point to its constants.
-            unsafe { bind_kernel(kernel, index, thread_block, table.probe, &sites) };
-        if let Some(mut bound) = bound {
-            // The native copy of a kernel has the same display name.
-            let name = bound.name.strip_suffix(NATIVE_SUFFIX);
-            let name = name.unwrap_or(&bound.name);
-            if let Some(info) = table.kernels.iter().find(|info| info.name == name) {
-                bound.display_name.clone_from(&info.display_name);
-            }
-            let (function, key) = (kernel.function as usize, (index, bound.name.clone()));
-            registry.device_functions.insert(function, key.clone());
-            registry.kernels.insert(key, Arc::new(bound));
-        }
+        let Some(thunk) = kernel.thunk else {
+            continue;
+        };
+        // SAFETY: the kernel is a row of the object's list, whose pointers point to its constants.
+        let name = unsafe { text(kernel.name) };
+        // The native copy of a kernel has the same display name.
+        let listed = name.strip_suffix(NATIVE_SUFFIX).unwrap_or(&name);
+        let info = table.kernels.iter().find(|info| info.name == listed);
+        let dynamic = (SHARED_BYTES as u64).saturating_sub(kernel.static_shared_bytes);
+        let bound = Kernel {
+            display_name: info.map_or(&name, |info| &info.display_name).clone(),
+            name: name.clone(),
+            thunk,
+            thread_block,
+            step: kernel.step.filter(|_| !session().config().cpu_fibers),
+            frame_bytes: kernel.frame_bytes,
+            waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
+            in_clusters: kernel.flags & KERNEL_IN_CLUSTERS != 0,
+            // SAFETY: the kernel's list has one entry per parameter.
+            parameters: unsafe { slice(kernel.parameter_list, kernel.parameters as usize) },
+            module: index,
+            forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
+            static_shared_bytes: kernel.static_shared_bytes,
+            max_threads: match kernel.most_threads {
+                0 => MAX_THREADS,
+                threads => threads.min(MAX_THREADS.into()) as u32,
+            },
+            max_dynamic_shared_bytes: dynamic.into(),
+            probe: table.probe,
+            sites: sites.clone(),
+        };
+        let (function, key) = (kernel.function as usize, (index, name));
+        registry.device_functions.insert(function, key.clone());
+        registry.kernels.insert(key, Arc::new(bound));
     }
     for global in globals {
         // SAFETY: the variable is a row of the object's list, whose pointers point to its constants.
@@ -147,40 +167,6 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         };
         registry.symbols.insert((index, name), symbol);
     }
-}
-
-unsafe fn bind_kernel(
-    kernel: &CpuKernel,
-    module: u32,
-    thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
-    probe: Probe,
-    sites: &Arc<[SiteId]>,
-) -> Option<Kernel> {
-    // SAFETY: the caller passes a valid kernel.
-    let name = unsafe { text(kernel.name) };
-    let dynamic = (SHARED_BYTES as u64).saturating_sub(kernel.static_shared_bytes);
-    Some(Kernel {
-        display_name: name.clone(),
-        name,
-        thunk: kernel.thunk?,
-        thread_block,
-        step: kernel.step.filter(|_| !session().config().cpu_fibers),
-        frame_bytes: kernel.frame_bytes,
-        waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
-        in_clusters: kernel.flags & KERNEL_IN_CLUSTERS != 0,
-        // SAFETY: the caller passes a kernel whose list has one entry per parameter.
-        parameters: unsafe { slice(kernel.parameter_list, kernel.parameters as usize) },
-        module,
-        forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
-        static_shared_bytes: kernel.static_shared_bytes,
-        max_threads: match kernel.most_threads {
-            0 => MAX_THREADS,
-            threads => threads.min(MAX_THREADS.into()) as u32,
-        },
-        max_dynamic_shared_bytes: dynamic.into(),
-        probe,
-        sites: sites.clone(),
-    })
 }
 
 pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
