@@ -31,20 +31,6 @@ pub fn check(device: c_int) -> CudaResult {
     exists.then_some(()).ok_or(CudaError::INVALID_DEVICE)
 }
 
-/// `cudaDeviceGetP2PAttribute`: all peers are equal, and their arrays are inaccessible.
-fn peer_attribute(number: c_int, from: c_int, to: c_int) -> Result<c_int, CudaError> {
-    check(from)?;
-    check(to)?;
-    if from == to {
-        return Err(CudaError::INVALID_DEVICE);
-    }
-    match number {
-        1 | 4 => Ok(0),
-        2 | 3 => Ok(1),
-        _ => Err(CudaError::INVALID_VALUE),
-    }
-}
-
 cuda! {
     fn [cudaGetDevice](device: *mut c_int) {
         put(device, current())
@@ -85,8 +71,18 @@ cuda! {
         was_enabled.then_some(()).ok_or(CudaError::PEER_ACCESS_NOT_ENABLED)
     }
 
+    // `cudaDeviceGetP2PAttribute`: all peers are equal, and their arrays are inaccessible.
     fn [cudaDeviceGetP2PAttribute](value: *mut c_int, number: c_int, from: c_int, to: c_int) {
-        put(value, peer_attribute(number, from, to)?)
+        check(from)?;
+        check(to)?;
+        if from == to {
+            return Err(CudaError::INVALID_DEVICE);
+        }
+        match number {
+            1 | 4 => put(value, 0),
+            2 | 3 => put(value, 1),
+            _ => Err(CudaError::INVALID_VALUE),
+        }
     }
 }
 

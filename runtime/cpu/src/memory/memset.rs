@@ -74,23 +74,6 @@ pub fn fill_elements(fill: &cudaMemsetParams, stream: *mut c_void) -> CudaResult
     Ok(())
 }
 
-fn fill_3d(
-    pitched: cudaPitchedPtr,
-    value: c_int,
-    extent: cudaExtent,
-    stream: *mut c_void,
-) -> CudaResult {
-    let slice = pitched.pitch.checked_mul(pitched.ysize);
-    for z in 0..extent.depth {
-        let first =
-            slice.and_then(|slice| (pitched.ptr as usize).checked_add(z.checked_mul(slice)?));
-        let first = first.ok_or(CudaError::INVALID_VALUE)? as *mut c_void;
-        let (width, rows) = (extent.width, extent.height);
-        fill_rows(first, pitched.pitch, value, width, rows, stream)?;
-    }
-    Ok(())
-}
-
 cuda! { in_stream Memset:
     fn [cudaMemset cudaMemset_ptds] [cudaMemsetAsync cudaMemsetAsync_ptsz](
         address: *mut c_void, value: c_int, bytes: usize
@@ -107,7 +90,13 @@ cuda! { in_stream Memset:
     fn [cudaMemset3D cudaMemset3D_ptds] [cudaMemset3DAsync cudaMemset3DAsync_ptsz](
         pitched: cudaPitchedPtr, value: c_int, extent: cudaExtent
     ) |_call, stream| {
-        fill_3d(pitched, value, extent, stream)
+        let slice = pitched.pitch.checked_mul(pitched.ysize);
+        for z in 0..extent.depth {
+            let first = slice.and_then(|slice| (pitched.ptr as usize).checked_add(z.checked_mul(slice)?));
+            let first = first.ok_or(CudaError::INVALID_VALUE)? as *mut c_void;
+            fill_rows(first, pitched.pitch, value, extent.width, extent.height, stream)?;
+        }
+        Ok(())
     }
 }
 

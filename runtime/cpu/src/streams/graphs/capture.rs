@@ -175,20 +175,6 @@ fn put_info(
     })
 }
 
-fn set_tail(stream: *mut c_void, nodes: *const usize, count: usize, replace: bool) -> CudaResult {
-    // SAFETY: the program passes this many handles.
-    let nodes = unsafe { slice(nodes, count) };
-    let mut captures = CAPTURES.lock();
-    let capture = captures
-        .get_mut(&named(stream))
-        .ok_or(CudaError::ILLEGAL_STATE)?;
-    if replace {
-        capture.tail.clear();
-    }
-    capture.tail.extend(nodes);
-    Ok(())
-}
-
 cuda! {
     fn [cudaStreamBeginCapture cudaStreamBeginCapture_ptsz](stream: *mut c_void, _mode: c_int) {
         check_sticky()?;
@@ -228,7 +214,14 @@ cuda! {
     fn [cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_ptsz](
         stream: *mut c_void, nodes: *const usize, count: usize, flags: c_uint
     ) {
-        set_tail(stream, nodes, count, flags != 0)
+        let mut captures = CAPTURES.lock();
+        let capture = captures.get_mut(&named(stream)).ok_or(CudaError::ILLEGAL_STATE)?;
+        if flags != 0 {
+            capture.tail.clear();
+        }
+        // SAFETY: the program passes this many handles.
+        capture.tail.extend(unsafe { slice(nodes, count) });
+        Ok(())
     }
 
     fn [cudaThreadExchangeStreamCaptureMode](mode: *mut c_int) {
