@@ -12,8 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_abi::cpu::{
-    ABI_VERSION, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS,
-    KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
+    ABI_VERSION, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_IN_CLUSTERS, KERNEL_WAITS_FOR_GRID,
+    Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use superstep_runtime_core::cuda::{FatBinaryWrapper, slice, text};
 use superstep_runtime_core::limits::MAX_THREADS;

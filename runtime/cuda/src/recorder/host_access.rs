@@ -3,11 +3,10 @@
 use super::runtime::{Runtime, runtime, session};
 use crate::cuda::device::{current_device, symbol_address};
 use crate::cuda::memory::is_on_device;
-use crate::cuda::{CudaError, StreamArgument, driver};
+use crate::cuda::{CudaError, GraphNode, StreamArgument, driver};
 use crate::model::modules::Kernel;
 use crate::model::{device_heap, globals};
-use cudarc::driver::sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
-use cudarc::runtime::sys::cudaMemsetParams;
+use cudarc::driver::sys::{CUDA_MEMCPY2D_v2, CUmemorytype};
 use std::cell::LazyCell;
 use std::ffi::c_void;
 use superstep_runtime_core::AllocatedBy;
@@ -235,13 +234,16 @@ fn record_pieces(
     }
 }
 
-pub fn record_fill_node(fill: &cudaMemsetParams, into: StreamArgument) {
+pub fn record_fill_node(node: GraphNode, into: StreamArgument) -> Result<(), CudaError> {
+    let fill = node.fill()?;
     let memory = Rows::new(fill.dst as u64, fill.pitch);
     let width = fill.width * fill.elementSize as usize;
     record_fill(memory, fill.value as u8, [width, fill.height, 1], into);
+    Ok(())
 }
 
-pub fn record_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
+pub fn record_copy_node(node: GraphNode, into: StreamArgument) -> Result<(), CudaError> {
+    let c = node.copy()?;
     let first = [c.dstHost as u64, c.dstDevice];
     let offset = [c.dstXInBytes, c.dstY, c.dstZ];
     let to = side(c.dstMemoryType, first, offset, [c.dstPitch, c.dstHeight]);
@@ -249,6 +251,7 @@ pub fn record_driver_3d(c: &CUDA_MEMCPY3D_v2, into: StreamArgument) {
     let offset = [c.srcXInBytes, c.srcY, c.srcZ];
     let from = side(c.srcMemoryType, first, offset, [c.srcPitch, c.srcHeight]);
     record_sides(to, from, [c.WidthInBytes, c.Height, c.Depth], into);
+    Ok(())
 }
 
 pub fn record_driver_2d(c: &CUDA_MEMCPY2D_v2, into: StreamArgument) {

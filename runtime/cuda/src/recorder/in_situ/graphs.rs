@@ -14,7 +14,7 @@ use crate::cuda::{
     CudaError, Event, Graph, GraphExec, GraphNode, Status, StreamArgument, Stub, cuda,
 };
 use crate::model::graphs::Node;
-use crate::recorder::host_access::{record_driver_3d, record_fill_node};
+use crate::recorder::host_access::{record_copy_node, record_fill_node};
 use crate::recorder::launch::{Call, Form};
 use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUDA_KERNEL_NODE_PARAMS_v2;
@@ -79,13 +79,15 @@ struct Step {
     work: NodeWork,
 }
 
+type RecordNode = fn(GraphNode, StreamArgument) -> Result<(), CudaError>;
+
 enum NodeWork {
     Kernel {
         node: SingleNode,
         stub: Stub,
     },
-    Copy(SingleNode),
-    Fill(SingleNode),
+    /// A copy or fill, and the function that records it.
+    Memory(SingleNode, RecordNode),
     Host(HostCall),
     Record(Event),
     Wait(Event),
@@ -156,8 +158,14 @@ impl Plan {
                     let kernel = by_handle.remove(&node).or_else(by_name);
                     kernel.map_or(NodeWork::Untraced, NodeWork::Traced)
                 }
-                NodeKind::COPY => NodeWork::Copy(SingleNode::copy(in_situ, &node.copy()?)?),
-                NodeKind::FILL => NodeWork::Fill(SingleNode::fill(in_situ, &node.fill()?)?),
+                NodeKind::COPY => {
+                    let single = SingleNode::copy(in_situ, &node.copy()?)?;
+                    NodeWork::Memory(single, record_copy_node)
+                }
+                NodeKind::FILL => {
+                    let single = SingleNode::fill(in_situ, &node.fill()?)?;
+                    NodeWork::Memory(single, record_fill_node)
+                }
                 NodeKind::GRAPH => {
                     self.add_all(in_situ, node.child()?, known)?;
                     continue;
@@ -195,28 +203,20 @@ impl Plan {
     }
 
     fn has_memory_nodes(&self) -> bool {
-        let is_memory = |step: &Step| matches!(step.work, NodeWork::Copy(_) | NodeWork::Fill(_));
+        let is_memory = |step: &Step| matches!(step.work, NodeWork::Memory(..));
         self.steps.iter().any(is_memory)
     }
 
     /// Records a launch of the program's instance. Calls `announce` for its kernels, including disabled ones.
     fn record(&self, into: StreamArgument, mut announce: impl FnMut(&Arc<Node>)) {
         for step in &self.steps {
-            let read = match &step.work {
-                NodeWork::Traced(node) => {
-                    announce(node);
-                    continue;
+            match &step.work {
+                NodeWork::Traced(node) => announce(node),
+                NodeWork::Memory(single, record) if step.is_enabled => {
+                    let recorded = record(single.node, into);
+                    recorded.unwrap_or_else(|_| session().gap(Gap::GraphMemoryNode));
                 }
-                NodeWork::Copy(single) if step.is_enabled => {
-                    (single.node.copy()).map(|copy| record_driver_3d(&copy, into))
-                }
-                NodeWork::Fill(single) if step.is_enabled => {
-                    (single.node.fill()).map(|fill| record_fill_node(&fill, into))
-                }
-                _ => continue,
-            };
-            if read.is_err() {
-                session().gap(Gap::GraphMemoryNode);
+                _ => {}
             }
         }
     }
@@ -237,19 +237,10 @@ impl NodeWork {
         let stream = into.stream();
         Ok(match self {
             NodeWork::Kernel { node, stub } => return run_kernel(node, *stub, into),
-            NodeWork::Copy(single) => {
-                let copy = single.node.copy()?;
+            NodeWork::Memory(single, record) => {
                 let status = single.launch(stream);
                 if status.is_success() {
-                    record_driver_3d(&copy, into);
-                }
-                status
-            }
-            NodeWork::Fill(single) => {
-                let fill = single.node.fill()?;
-                let status = single.launch(stream);
-                if status.is_success() {
-                    record_fill_node(&fill, into);
+                    record(single.node, into)?;
                 }
                 status
             }
@@ -418,9 +409,7 @@ impl Step {
                 *stub = Stub::from_raw(given.func);
             }
             (NodeChange::Kernel(_), NodeWork::Traced(_) | NodeWork::Untraced) => {}
-            (NodeChange::Memory(set), NodeWork::Copy(single) | NodeWork::Fill(single)) => {
-                single.set(set)?
-            }
+            (NodeChange::Memory(set), NodeWork::Memory(single, _)) => single.set(set)?,
             (NodeChange::Host(given), work) => *work = NodeWork::Host(HostCall(given)),
             (NodeChange::Enabled(is_enabled), _) => self.is_enabled = is_enabled,
             _ => return Err(PlanError::Unknown),
