@@ -33,6 +33,15 @@ pub struct Node {
 }
 
 impl Node {
+    pub fn new(kernel: Arc<Kernel>, geometry: Geometry, recording: NodeRecording) -> Self {
+        let geometry = Mutex::new(geometry);
+        Node {
+            kernel,
+            geometry,
+            recording,
+        }
+    }
+
     pub fn buffer(&self) -> Option<&Arc<DrainBuffer>> {
         match &self.recording {
             NodeRecording::Traced(buffer) => Some(buffer),

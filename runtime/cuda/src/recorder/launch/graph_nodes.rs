@@ -14,7 +14,6 @@ use cudarc::runtime::sys::{
     cudaGraph_t, cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind,
     cudaMemsetParams,
 };
-use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::sync::Arc;
 use superstep_runtime_core::cuda::extents;
@@ -328,11 +327,7 @@ fn add_recorded(
     let recording = recorder.add_to_graph(kernel, &mut place)?;
     let (grid, block) = (extents(parameters.gridDim), extents(parameters.blockDim));
     let geometry = geometry(kernel, grid, block, parameters.sharedMemBytes as usize);
-    let node = Node {
-        kernel: kernel.clone(),
-        geometry: Mutex::new(geometry),
-        recording,
-    };
+    let node = Node::new(kernel.clone(), geometry, recording);
     let handle = Some(place.added_kernel());
     (runtime().graphs).add(place.graph, handle, place.own, node);
     Ok(())

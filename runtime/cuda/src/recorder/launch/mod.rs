@@ -15,7 +15,6 @@ use crate::recorder::launch::graph_nodes::Captured;
 use crate::recorder::runtime::{monitor, runtime, session};
 use crate::recorder::{RecordError, Recorder, selection};
 use cudarc::runtime::sys::{cudaDeviceAttr, cudaFuncAttributes};
-use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -170,11 +169,8 @@ impl<'a> Call<'a> {
             own,
         };
         let recording = recorder.add_to_graph(kernel, &mut place)?;
-        let node = Node {
-            kernel: kernel.clone(),
-            geometry: Mutex::new(geometry(kernel, self.grid, self.block, self.shared_bytes)),
-            recording,
-        };
+        let geometry = geometry(kernel, self.grid, self.block, self.shared_bytes);
+        let node = Node::new(kernel.clone(), geometry, recording);
         (runtime().graphs).add(graph, place.handle, place.own, node);
         Ok(Status::SUCCESS)
     }

@@ -68,26 +68,24 @@ impl Call<'_> {
 }
 
 pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
-    Node {
-        kernel: Arc::new(Kernel {
-            name: name.unwrap_or_default(),
-            stub: Stub::NULL,
-            binary: Binary::NULL,
-            probe: None,
-            parameters: 0,
-            launches: false,
-            attributes: OnceLock::from(None),
-            resources: Once::new(),
-        }),
-        geometry: Mutex::new(Geometry {
-            grid: geometry.grid,
-            block: geometry.block,
-            dynamic_shared_bytes: 0,
-            static_shared_bytes: 0,
-            device: current_device(),
-        }),
-        recording: NodeRecording::Opaque,
-    }
+    let kernel = Kernel {
+        name: name.unwrap_or_default(),
+        stub: Stub::NULL,
+        binary: Binary::NULL,
+        probe: None,
+        parameters: 0,
+        launches: false,
+        attributes: OnceLock::from(None),
+        resources: Once::new(),
+    };
+    let geometry = Geometry {
+        grid: geometry.grid,
+        block: geometry.block,
+        dynamic_shared_bytes: 0,
+        static_shared_bytes: 0,
+        device: current_device(),
+    };
+    Node::new(Arc::new(kernel), geometry, NodeRecording::Opaque)
 }
 
 /// Calls `real`, which puts opaque work into a stream, and records the work on success.
