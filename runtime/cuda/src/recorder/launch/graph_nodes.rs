@@ -350,7 +350,13 @@ pub fn set_parameters(
     };
     let kernel = runtime().kernel(Stub::from_raw(given.func));
     if runtime().in_situ.is_used() {
-        return set_in_situ(kernel.as_deref(), given, real);
+        let Some(kernel) = kernel.filter(|kernel| kernel.probe == Some(Probe::Trace)) else {
+            return real(given);
+        };
+        return match check(&kernel, given) {
+            Ok(()) => with_arguments(&kernel, given, in_situ::UNASSIGNED, |given| real(given)),
+            Err(error) => cannot_launch(&kernel.name, error),
+        };
     }
     let Some(known) = runtime().graphs.node(handle) else {
         return real(parameters);
@@ -377,20 +383,4 @@ pub fn set_parameters(
         geometry.dynamic_shared_bytes = u64::from(given.sharedMemBytes);
     }
     status
-}
-
-fn set_in_situ(
-    kernel: Option<&Kernel>,
-    given: &cudaKernelNodeParams,
-    real: impl FnOnce(*const cudaKernelNodeParams) -> Status,
-) -> Status {
-    let Some(kernel) = kernel.filter(|kernel| kernel.probe == Some(Probe::Trace)) else {
-        return real(given);
-    };
-    match check(kernel, given) {
-        Ok(()) => with_arguments(kernel, given, in_situ::UNASSIGNED, |parameters| {
-            real(parameters)
-        }),
-        Err(error) => cannot_launch(&kernel.name, error),
-    }
 }
