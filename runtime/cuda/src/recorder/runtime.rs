@@ -223,7 +223,11 @@ impl Runtime {
 
     /// Waits for the monitor once the buffers are empty, and writes the remaining results.
     fn write_out(&self) {
-        self.note_totals();
+        // The totals of the bus transfers are for `superstep-bench capture`.
+        let transport = std::mem::take(&mut *TOTALS.lock());
+        if transport.pieces > 0 {
+            session().transport(transport);
+        }
         let monitor = self.monitor.get();
         if monitor.is_some_and(|monitor| !monitor.wait(STALL)) {
             self.not_finished();
@@ -242,14 +246,6 @@ impl Runtime {
     fn not_finished(&self) {
         session()
             .fault("the device did not finish its work; the last launches are not in the results");
-    }
-
-    /// Writes the totals of the bus transfers into the capture, for `superstep-bench capture`.
-    fn note_totals(&self) {
-        let transport = std::mem::take(&mut *TOTALS.lock());
-        if transport.pieces > 0 {
-            session().transport(transport);
-        }
     }
 
     pub fn before_reset(&self) {
