@@ -56,41 +56,6 @@ pub extern "C" fn __superstep_child_arguments(_alignment: usize, bytes: usize) -
     })
 }
 
-fn request_launch(
-    worker: &Worker,
-    request: LaunchRequest,
-    argument_block: *mut u8,
-    stream: *mut c_void,
-) -> CudaResult {
-    let kernel = registry::device_kernel(request.function as *const c_void)
-        .ok_or(CudaError::INVALID_DEVICE_FUNCTION)?;
-    let arguments = if argument_block.is_null() {
-        OwnedArguments::from_block(&kernel, &[])?
-    } else {
-        let first = argument_block.wrapping_sub(HEAD_BYTES);
-        // SAFETY: the block comes from `__superstep_child_arguments`, which wrote its length in front of it.
-        let bytes = unsafe {
-            let bytes = first.cast::<usize>().read();
-            std::slice::from_raw_parts(argument_block, bytes)
-        };
-        let arguments = OwnedArguments::from_block(&kernel, bytes)?;
-        if let Some(layout) = layout(bytes.len()) {
-            // SAFETY: the block was allocated with this layout, and is used for one launch.
-            unsafe { dealloc(first, layout) };
-        }
-        arguments
-    };
-    launch::check(&kernel, &request)?;
-    let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
-    let launch = Launch {
-        parent: job.active.launch.sequence,
-        kernel,
-        request,
-        arguments,
-    };
-    add(worker, stream, Work::Launch(launch))
-}
-
 /// Returns the error code of a request.
 fn request(add: impl FnOnce(&Worker) -> CudaResult) -> c_int {
     enter(LAUNCH, add).map_or_else(|error| error.0, |()| 0)
@@ -143,16 +108,41 @@ pub unsafe extern "C" fn __superstep_child_launch(
     stream: *mut c_void,
 ) -> c_int {
     request(|worker| {
+        let kernel = registry::device_kernel(function).ok_or(CudaError::INVALID_DEVICE_FUNCTION)?;
+        let copied = if arguments.is_null() {
+            OwnedArguments::from_block(&kernel, &[])?
+        } else {
+            let first = arguments.cast::<u8>().wrapping_sub(HEAD_BYTES);
+            // SAFETY: the block comes from `__superstep_child_arguments`, which wrote its length in front of it.
+            let bytes = unsafe {
+                let bytes = first.cast::<usize>().read();
+                std::slice::from_raw_parts(arguments.cast(), bytes)
+            };
+            let copied = OwnedArguments::from_block(&kernel, bytes)?;
+            if let Some(layout) = layout(bytes.len()) {
+                // SAFETY: the block was allocated with this layout, and is used for one launch.
+                unsafe { dealloc(first, layout) };
+            }
+            copied
+        };
         // SAFETY: device code passes the addresses of two valid `dim3` values.
         let (grid, block) = unsafe { (*grid, *block) };
-        let launch = LaunchRequest {
+        let request = LaunchRequest {
             function: function as usize,
             grid,
             block,
             shared_bytes: shared_bytes as usize,
             is_cooperative: false,
         };
-        request_launch(worker, launch, arguments.cast(), stream)
+        launch::check(&kernel, &request)?;
+        let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
+        let launch = Launch {
+            parent: job.active.launch.sequence,
+            kernel,
+            request,
+            arguments: copied,
+        };
+        add(worker, stream, Work::Launch(launch))
     })
 }
 
