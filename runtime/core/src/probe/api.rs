@@ -100,13 +100,13 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
     }
     let fields = launch.fields as usize;
     let all = launch.rows as usize * launch.sites as usize * fields;
-    // SAFETY: `with_view` created the view with this many names, which outlive the call to the observer.
+    // SAFETY: `for_each_observer` created the view with this many names, which outlive the call to the observer.
     let names = unsafe { slice::from_raw_parts(launch.field_names, fields) };
     // SAFETY: the same holds for its values.
     let values = unsafe { slice::from_raw_parts(launch.values, all) };
     // SAFETY: the observer passes a NUL-terminated name.
     let wanted = unsafe { CStr::from_ptr(field) };
-    // SAFETY: `with_view` created one name for each field, and names are NUL-terminated.
+    // SAFETY: `for_each_observer` created one name for each field, and names are NUL-terminated.
     let index = (names.iter()).position(|name| unsafe { CStr::from_ptr(*name) } == wanted);
     index.map_or(0, |index| {
         let values = values.iter().skip(index).step_by(fields);
@@ -121,21 +121,15 @@ pub(crate) fn before_launch(
     layout: &Layout,
     parameters: &mut [u64],
 ) -> bool {
-    let observers = OBSERVERS.lock().clone();
-    if observers.iter().all(|observer| observer.before.is_none()) {
-        return true;
-    }
-    with_view(probe, launch, layout, None, |view| {
-        let mut wanted = true;
-        for observer in observers {
-            if let Some(before) = observer.before {
-                // SAFETY: the function and its argument were registered together; the view and the parameters outlive the
-                // call.
-                wanted &= unsafe { before(view, parameters.as_mut_ptr(), observer.user) } != 0;
-            }
+    let mut wanted = true;
+    for_each_observer(probe, launch, layout, None, |observer, view| {
+        if let Some(before) = observer.before {
+            // SAFETY: the function and its argument were registered together; the view and the parameters outlive the
+            // call.
+            wanted &= unsafe { before(view, parameters.as_mut_ptr(), observer.user) } != 0;
         }
-        wanted
-    })
+    });
+    wanted
 }
 
 pub(crate) fn after_launch(
@@ -145,24 +139,26 @@ pub(crate) fn after_launch(
     found: &Found,
     elapsed_ns: u64,
 ) {
-    let observers = OBSERVERS.lock().clone();
-    with_view(probe, launch, layout, Some((found, elapsed_ns)), |view| {
-        for observer in observers {
-            if let Some(after) = observer.after {
-                // SAFETY: the function and its argument were registered together; the view outlives the call.
-                unsafe { after(view, observer.user) };
-            }
+    let results = Some((found, elapsed_ns));
+    for_each_observer(probe, launch, layout, results, |observer, view| {
+        if let Some(after) = observer.after {
+            // SAFETY: the function and its argument were registered together; the view outlives the call.
+            unsafe { after(view, observer.user) };
         }
     });
 }
 
-fn with_view<R>(
+fn for_each_observer(
     probe: &DefinedProbe,
     launch: &Launch,
     layout: &Layout,
     results: Option<(&Found, u64)>,
-    with: impl FnOnce(*const LaunchView) -> R,
-) -> R {
+    mut call: impl FnMut(&Observer, *const LaunchView),
+) {
+    let observers = OBSERVERS.lock().clone();
+    if observers.is_empty() {
+        return;
+    }
     let text = |text: &str| CString::new(text).unwrap_or_default();
     let kernel = text(&launch.kernel);
     let names: Vec<CString> = probe.spec.fields.iter().map(|f| text(&f.name)).collect();
@@ -191,7 +187,7 @@ fn with_view<R>(
         table_words: results.map_or(0, |(found, _)| found.tables.len() as u64),
         tables: results.map_or(ptr::null(), |(found, _)| found.tables.as_ptr()),
     };
-    with(&view)
+    observers.iter().for_each(|observer| call(observer, &view));
 }
 
 #[cfg(test)]
