@@ -31,7 +31,7 @@ impl Session {
         write: impl FnOnce(&CaptureWriter) -> Result<T, TraceError>,
     ) -> Option<T> {
         if matches!(state.capture, Output::Unopened) {
-            state.capture = self.open_capture();
+            state.capture = self.open_capture().map_or(Output::Closed, Output::Open);
         }
         let Output::Open(capture) = &state.capture else {
             state.early.clear();
@@ -52,14 +52,12 @@ impl Session {
             Some(outcome) => capture.finish(outcome),
             None => Ok(()),
         };
-        match written.and_then(|value| ended.map(|()| value)) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                state.capture = Output::Closed;
-                self.fault(error);
-                None
-            }
-        }
+        let close = |error| {
+            state.capture = Output::Closed;
+            self.fault(error);
+        };
+        let written = written.and_then(|value| ended.map(|()| value));
+        written.map_err(close).ok()
     }
 
     /// Returns whether this is a forked process without launches, which writes nothing.
@@ -80,10 +78,8 @@ impl Session {
         Ok(())
     }
 
-    fn open_capture(&self) -> Output<CaptureWriter> {
-        let Some(path) = &self.config.capture else {
-            return Output::Closed;
-        };
+    fn open_capture(&self) -> Option<CaptureWriter> {
+        let path = self.config.capture.as_ref()?;
         self.settle();
         let folder = self.identity.path(path);
         let selection = &self.config.selection;
@@ -94,12 +90,8 @@ impl Session {
             cta_blocks: self.cta_blocks(),
             ..process::header(self.backend, self.device(), self.start_unix_ns)
         };
-        match CaptureWriter::create(folder, &header) {
-            Ok(capture) => Output::Open(capture.with_clock(self.start)),
-            Err(error) => {
-                self.fault(error);
-                Output::Closed
-            }
-        }
+        let capture = CaptureWriter::create(folder, &header);
+        let capture = capture.map_err(|error| self.fault(error)).ok()?;
+        Some(capture.with_clock(self.start))
     }
 }

@@ -26,13 +26,8 @@ impl Session {
     /// Begins the aggregation of a launch. Returns `None` if the host does not aggregate accesses, or, after reporting a
     /// fault, if the launch is too large.
     pub fn add_up(&self, launch: &ActiveLaunch) -> Option<Running> {
-        match self.shadow()?.begin(launch.number, &launch.launch) {
-            Ok(running) => Some(running),
-            Err(error) => {
-                self.fault(error);
-                None
-            }
-        }
+        let running = self.shadow()?.begin(launch.number, &launch.launch);
+        running.map_err(|error| self.fault(error)).ok()
     }
 
     /// Writes the aggregates of a launch. Must be called before [`launch_end`](Self::launch_end).

@@ -13,14 +13,7 @@ impl Session {
             return;
         };
         if matches!(*state, Output::Unopened) {
-            *state = match self.begin_journal() {
-                Some(Ok(journal)) => Output::Open(journal),
-                None => Output::Closed,
-                Some(Err(error)) => {
-                    say(format_args!("error: {error}"));
-                    Output::Closed
-                }
-            };
+            *state = self.open_journal().map_or(Output::Closed, Output::Open);
         }
         if let Output::Open(journal) = &mut *state
             && let Err(error) = write(journal)
@@ -42,7 +35,7 @@ impl Session {
         Ok(())
     }
 
-    fn begin_journal(&self) -> Option<Result<Journal, TraceError>> {
+    fn open_journal(&self) -> Option<Journal> {
         let path = self.config.summary.as_ref()?;
         self.settle();
         let summary = Summary {
@@ -50,7 +43,9 @@ impl Session {
             process: Some(self.identity.process()),
             ..Summary::new(self.backend)
         };
-        Some(Journal::create(self.identity.path(path), summary))
+        let journal = Journal::create(self.identity.path(path), summary);
+        let report = |error| say(format_args!("error: {error}"));
+        journal.map_err(report).ok()
     }
 
     /// Gives this process a unique name before it writes anything.

@@ -121,16 +121,14 @@ impl Probing {
         }
         let key = (current_device(), kernel.stub);
         let mut known = self.natives.lock();
-        *known.entry(key).or_insert_with(|| match native(kernel) {
-            Ok(function) => Some(function),
-            Err(error) => {
-                session().warning(format!(
-                    "kernel {} keeps its probe in launches that could run without it: {error}",
-                    kernel.name
-                ));
-                None
-            }
-        })
+        let warn = |error| {
+            session().warning(format!(
+                "kernel {} keeps its probe in launches that could run without it: {error}",
+                kernel.name
+            ));
+        };
+        let find = || native(kernel).map_err(warn).ok();
+        *known.entry(key).or_insert_with(find)
     }
 }
 

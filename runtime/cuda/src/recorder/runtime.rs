@@ -84,13 +84,11 @@ impl Runtime {
     pub fn device_to_launch_on(&self) -> Option<&Device> {
         static REPORTED: Once = Once::new();
         self.device();
-        match self.device.get()? {
-            Ok(device) => Some(device),
-            Err(error) => {
-                REPORTED.call_once(|| session().fault(format!("no kernel ran: {error}")));
-                None
-            }
-        }
+        let report = |error| session().fault(format!("no kernel ran: {error}"));
+        let device = self.device.get()?.as_ref();
+        device
+            .map_err(|error| REPORTED.call_once(|| report(error)))
+            .ok()
     }
 
     /// Returns whether the run has ended. Destructors and handlers of the program may still use CUDA afterwards.
