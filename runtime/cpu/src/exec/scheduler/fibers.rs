@@ -11,14 +11,6 @@ use corosensei::CoroutineResult;
 use std::ptr::null;
 use superstep_abi::cpu::WARP_LANES;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    /// The thread has exited, or waits for the event that its state specifies.
-    Over,
-    /// The thread polls again after other warps have run.
-    Yielded,
-}
-
 impl Scheduler {
     pub(super) fn run_fibers(&mut self, job: &Job, cta: u64) -> Outcome {
         let threads = job.threads();
@@ -53,7 +45,7 @@ impl Scheduler {
                     let mut ran = false;
                     for thread in lanes.clone() {
                         if self.worker.cta.borrow().state(thread) == State::Ready {
-                            ran |= self.run_thread(job, cta, thread)? != Turn::Yielded;
+                            ran |= self.run_thread(job, cta, thread)?;
                             any_ran = true;
                             any_progressed |= ran;
                         }
@@ -91,8 +83,9 @@ impl Scheduler {
         }
     }
 
-    fn run_thread(&mut self, job: &Job, cta: u64, thread: u32) -> Result<Turn, Failure> {
-        let mut turn = Turn::Over;
+    /// Runs a thread until it exits or waits. Returns `false` if it polls, so that other warps must run first.
+    fn run_thread(&mut self, job: &Job, cta: u64, thread: u32) -> Result<bool, Failure> {
+        let mut has_progressed = true;
         let index = thread as usize;
         if self.fibers[index].is_none() {
             self.fibers[index] = Some(self.new_fiber(job, run_one_thread)?);
@@ -101,7 +94,7 @@ impl Scheduler {
         self.worker.enter_thread(thread);
         loop {
             let Some(fiber) = &mut self.fibers[index] else {
-                return Ok(turn);
+                return Ok(has_progressed);
             };
             if let Some(log) = self.worker.discard.get() {
                 self.worker.set_log(log);
@@ -132,7 +125,7 @@ impl Scheduler {
                     self.drop_fiber(&mut fiber);
                     self.worker.cta.borrow_mut().exit(thread);
                 }
-                CoroutineResult::Yield(Pause::Yielded) => turn = Turn::Yielded,
+                CoroutineResult::Yield(Pause::Yielded) => has_progressed = false,
                 CoroutineResult::Yield(Pause::Waiting | Pause::WarpDone) => {}
                 CoroutineResult::Return(End::Fault) => {
                     let lanes = WARP_LANES as usize;
@@ -150,7 +143,7 @@ impl Scheduler {
                 self.merge_fibers(job, cta, warp);
             }
         }
-        Ok(turn)
+        Ok(has_progressed)
     }
 
     fn traced_logs(&mut self, job: &Job) -> Option<&mut CtaLogs> {
