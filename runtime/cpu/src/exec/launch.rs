@@ -278,39 +278,6 @@ pub struct LaunchAttribute {
 const ATTRIBUTE_COOPERATIVE: c_int = 2;
 const ATTRIBUTE_CLUSTER: c_int = 4;
 
-fn launch_configured(
-    call: &str,
-    configuration: *const cudaLaunchConfig_t,
-    function: *const c_void,
-    arguments: *mut *mut c_void,
-) -> CudaResult {
-    let configuration = given(configuration)?;
-    let attributes = configuration.attrs.cast::<LaunchAttribute>();
-    if configuration.numAttrs > 0 && attributes.is_null() {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    let mut is_cooperative = false;
-    for index in 0..configuration.numAttrs as usize {
-        // SAFETY: the program passes this many attributes.
-        let attribute = unsafe { &*attributes.add(index) };
-        let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
-        match attribute.id {
-            ATTRIBUTE_COOPERATIVE => is_cooperative = attribute.value[0] != 0,
-            ATTRIBUTE_CLUSTER if !is_one_cta => reject_clusters(&*registry::kernel(function)?),
-            _ => {}
-        }
-    }
-    let request = LaunchRequest {
-        function: function as usize,
-        grid: configuration.gridDim,
-        block: configuration.blockDim,
-        shared_bytes: configuration.dynamicSmemBytes,
-        is_cooperative,
-    };
-    let stream = configuration.stream.cast();
-    submit_launch(request, arguments, resolve_stream(call, stream))
-}
-
 cuda! {
     fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
         function: *const c_void, grid: dim3, block: dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
@@ -329,7 +296,30 @@ cuda! { by_name:
     fn [cudaLaunchKernelExC cudaLaunchKernelExC_ptsz](
         configuration: *const cudaLaunchConfig_t, function: *const c_void, arguments: *mut *mut c_void
     ) |name| {
-        launch_configured(name, configuration, function, arguments)
+        let configuration = given(configuration)?;
+        let attributes = configuration.attrs.cast::<LaunchAttribute>();
+        if configuration.numAttrs > 0 && attributes.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        let mut is_cooperative = false;
+        for index in 0..configuration.numAttrs as usize {
+            // SAFETY: the program passes this many attributes.
+            let attribute = unsafe { &*attributes.add(index) };
+            let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
+            match attribute.id {
+                ATTRIBUTE_COOPERATIVE => is_cooperative = attribute.value[0] != 0,
+                ATTRIBUTE_CLUSTER if !is_one_cta => reject_clusters(&*registry::kernel(function)?),
+                _ => {}
+            }
+        }
+        let request = LaunchRequest {
+            function: function as usize,
+            grid: configuration.gridDim,
+            block: configuration.blockDim,
+            shared_bytes: configuration.dynamicSmemBytes,
+            is_cooperative,
+        };
+        submit_launch(request, arguments, resolve_stream(name, configuration.stream.cast()))
     }
 }
 

@@ -108,31 +108,23 @@ fn update(handle: usize, from: usize, place: *mut cudaGraphExecUpdateResultInfo)
     Ok(())
 }
 
-/// Instantiates a graph. An upload has no effect, regardless of its stream.
-fn instantiate_with(
-    place: *mut usize,
-    graph: usize,
-    parameters: *mut cudaGraphInstantiateParams,
-) -> CudaResult {
-    if parameters.is_null() {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    // SAFETY: the program passes a structure; only its flags are read.
-    instantiate(place, graph, unsafe { (*parameters).flags })?;
-    let success = cudaGraphInstantiateResult::cudaGraphInstantiateSuccess;
-    // SAFETY: the program passes a structure for the results.
-    unsafe {
-        (&raw mut (*parameters).errNode_out).write(std::ptr::null_mut());
-        (&raw mut (*parameters).result_out).write(success);
-    }
-    Ok(())
-}
-
 cuda! { by_name:
+    // An upload has no effect, regardless of its stream.
     fn [cudaGraphInstantiateWithParams cudaGraphInstantiateWithParams_ptsz](
         place: *mut usize, graph: usize, parameters: *mut cudaGraphInstantiateParams
     ) |_name| {
-        instantiate_with(place, graph, parameters)
+        if parameters.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        // SAFETY: the program passes a structure; only its flags are read.
+        instantiate(place, graph, unsafe { (*parameters).flags })?;
+        let success = cudaGraphInstantiateResult::cudaGraphInstantiateSuccess;
+        // SAFETY: the program passes a structure for the results.
+        unsafe {
+            (&raw mut (*parameters).errNode_out).write(std::ptr::null_mut());
+            (&raw mut (*parameters).result_out).write(success);
+        }
+        Ok(())
     }
 }
 

@@ -46,17 +46,12 @@ impl Allocation {
 /// addresses.
 static OWNED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
-fn owned_bytes() -> u64 {
-    let owned = OWNED.lock();
-    let bytes = |&address| memory::find(address, |block| block.bytes);
-    owned.iter().filter_map(bytes).sum()
-}
-
 cuda! {
     // `cudaDeviceGetGraphMemAttribute`: current and maximum memory in use.
     fn [cudaDeviceGetGraphMemAttribute](device: c_int, _number: c_int, place: *mut u64) {
         devices::check(device)?;
-        put(place, owned_bytes())
+        let bytes = |&address| memory::find(address, |block| block.bytes);
+        put(place, OWNED.lock().iter().filter_map(bytes).sum())
     }
 
     // `cudaDeviceGraphMemTrim`: does nothing, because graph memory is never freed.
