@@ -106,10 +106,16 @@ fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
     }
 }
 
-pub fn put<T>(place: *mut T, value: T) -> CudaResult {
-    if place.is_null() {
-        return Err(CudaError::INVALID_VALUE);
+/// Fails if the program passed a null pointer.
+pub fn check_not_null<T>(place: *const T) -> CudaResult {
+    match place.is_null() {
+        true => Err(CudaError::INVALID_VALUE),
+        false => Ok(()),
     }
+}
+
+pub fn put<T>(place: *mut T, value: T) -> CudaResult {
+    check_not_null(place)?;
     // SAFETY: the CUDA API requires a valid pointer to `T`; null was ruled out.
     unsafe { place.write(value) };
     Ok(())

@@ -6,7 +6,7 @@ pub mod properties;
 
 use crate::device::properties::attribute;
 use crate::device_calls::device_heap;
-use crate::errors::{CudaError, CudaResult, check_sticky, clear_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_not_null, check_sticky, clear_sticky, cuda, put};
 use crate::memory;
 use cudarc::runtime::sys::cudaDeviceProp;
 use parking_lot::Mutex;
@@ -133,9 +133,7 @@ cuda! {
     }
 
     fn [cudaDeviceGetByPCIBusId](device: *mut c_int, text: *const c_char) {
-        if text.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        check_not_null(text)?;
         // SAFETY: the program passes a NUL-terminated string.
         let text = unsafe { std::ffi::CStr::from_ptr(text) };
         let found = (0..devices::count()).find(|&device| *pci_bus_id(device) == *text);

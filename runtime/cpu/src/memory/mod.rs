@@ -10,7 +10,7 @@ pub mod ranges;
 pub mod symbols;
 
 use crate::device::devices;
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_not_null, check_sticky, cuda, put};
 use crate::mapping::PAGE_BYTES;
 use crate::memory::heap::{Block, Heap, Relation};
 use crate::memory::ranges::Ranges;
@@ -155,9 +155,7 @@ pub fn pitch_of(width: usize) -> Result<usize, CudaError> {
 }
 
 fn allocate_into(place: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> CudaResult {
-    if place.is_null() {
-        return Err(CudaError::INVALID_VALUE);
-    }
+    check_not_null(place)?;
     put(place, allocate(bytes, kind)? as *mut c_void)
 }
 
@@ -257,9 +255,7 @@ cuda! {
     }
 
     fn [cudaMalloc3D](pointer: *mut cudaPitchedPtr, extent: cudaExtent) {
-        if pointer.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        check_not_null(pointer)?;
         let pitch = pitch_of(extent.width)?;
         let rows = extent.height.checked_mul(extent.depth);
         let bytes = rows.and_then(|rows| rows.checked_mul(pitch)).ok_or(CudaError::MEMORY_ALLOCATION)?;

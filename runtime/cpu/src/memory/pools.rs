@@ -1,7 +1,7 @@
 //! Memory pools. Memory is returned to the system immediately, so a pool only counts its allocations.
 
 use crate::device::devices;
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_not_null, check_sticky, cuda, put};
 use crate::handles::Handles;
 use crate::streams::graphs;
 use parking_lot::Mutex;
@@ -49,9 +49,7 @@ fn allocate(
     stream: *mut c_void,
 ) -> CudaResult {
     check_sticky()?;
-    if place.is_null() {
-        return Err(CudaError::INVALID_VALUE);
-    }
+    check_not_null(place)?;
     let handle = match pool {
         Some(pool) => pool,
         None => pools_of(devices::current())?.1,
@@ -88,9 +86,7 @@ fn read(pool: &Pool, number: c_int) -> Result<u64, CudaError> {
 
 /// Sets an attribute: a 32-bit value for switches, a 64-bit value for the others.
 fn set(pool: &mut Pool, number: c_int, value: *const c_void) -> CudaResult {
-    if value.is_null() {
-        return Err(CudaError::INVALID_VALUE);
-    }
+    check_not_null(value)?;
     let value = if SWITCHES.contains(&number) {
         // SAFETY: the program passes a value of the attribute's type.
         u64::from(unsafe { value.cast::<u32>().read() })
@@ -121,9 +117,7 @@ cuda! {
     }
 
     fn [cudaMemPoolCreate](place: *mut usize, properties: *const c_void) {
-        if properties.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        check_not_null(properties)?;
         put(place, POOLS.insert(Mutex::default()))
     }
 

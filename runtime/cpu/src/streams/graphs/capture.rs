@@ -1,7 +1,9 @@
 //! Stream capture, which turns the work submitted to streams into nodes of a graph.
 
 use super::{GRAPHS, Work, add, new_graph};
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
+use crate::errors::{
+    CudaError, CudaResult, check_not_null, check_sticky, cuda, put, put_if_wanted,
+};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::{LaunchRequest, launch};
 use crate::registry;
@@ -225,9 +227,7 @@ cuda! {
     }
 
     fn [cudaThreadExchangeStreamCaptureMode](mode: *mut c_int) {
-        if mode.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        check_not_null(mode)?;
         // SAFETY: the program passes a valid pointer; null was ruled out.
         let new_mode = unsafe { mode.read() };
         put(mode, MODE.replace(new_mode))

@@ -1,7 +1,9 @@
 //! Instances of graphs. Programs launch instances, and can change them between launches.
 
 use super::{GRAPHS, NODES, Work};
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
+use crate::errors::{
+    CudaError, CudaResult, check_not_null, check_sticky, cuda, put, put_if_wanted,
+};
 use crate::handles::Handles;
 use cudarc::runtime::sys::{
     cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo, cudaGraphInstantiateParams,
@@ -113,9 +115,7 @@ cuda! { by_name:
     fn [cudaGraphInstantiateWithParams cudaGraphInstantiateWithParams_ptsz](
         place: *mut usize, graph: usize, parameters: *mut cudaGraphInstantiateParams
     ) |_name| {
-        if parameters.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        check_not_null(parameters)?;
         // SAFETY: the program passes a structure; only its flags are read.
         instantiate(place, graph, unsafe { (*parameters).flags })?;
         let success = cudaGraphInstantiateResult::cudaGraphInstantiateSuccess;
