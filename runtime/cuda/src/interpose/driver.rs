@@ -4,9 +4,9 @@
 //! kernels that Superstep did not build, in proprietary libraries or modules loaded by the program, are opaque.
 
 use super::copies::*;
-use super::interposed;
 use super::memory::*;
 use super::processes::*;
+use super::{interposed, stored};
 use crate::cuda::loader::find_in_driver;
 use crate::cuda::{GraphExec, Module, Status, Stream, StreamArgument, Stub};
 use crate::recorder::launch::opaque;
@@ -14,12 +14,11 @@ use crate::recorder::launch::{Arguments, Call, Form, report_if_missing};
 use crate::recorder::runtime::{runtime, session};
 use cudarc::driver::sys::CUlaunchConfig;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use superstep_runtime_core::cuda::text;
 
 /// Records the handle that the program obtained for the kernel with this stub.
 fn record_handle(status: Status, handle: *mut Stub, stub: Stub) -> Status {
-    if status.is_success() && !handle.is_null() {
-        // SAFETY: the runtime has just written the handle.
-        let handle = unsafe { *handle };
+    if let Some(handle) = stored(status, handle) {
         runtime().modules.lock().handles.insert(handle, stub);
     }
     report_if_missing(stub, status)
@@ -184,18 +183,16 @@ interposed! { driver:
     }
     [cuModuleGetFunction, cuLibraryGetKernel](handle: *mut Stub, module: Module, name: *const c_char) |real| {
         let status = real();
-        if status.is_success() && !handle.is_null() && !name.is_null() {
-            // SAFETY: the driver has just written the handle; the caller passes a zero-terminated name.
-            let (handle, name) = unsafe { (*handle, CStr::from_ptr(name)) };
-            opaque::named(handle, name.to_string_lossy().into_owned());
+        if let Some(handle) = stored(status, handle).filter(|_| !name.is_null()) {
+            // SAFETY: the caller passes a zero-terminated name.
+            opaque::named(handle, unsafe { text(name) });
         }
         status
     }
     [cuKernelGetFunction](function: *mut Stub, kernel: Stub) |real| {
         let status = real();
-        if status.is_success() && !function.is_null() {
-            // SAFETY: the driver has just written the handle.
-            opaque::named_as(unsafe { *function }, kernel);
+        if let Some(function) = stored(status, function) {
+            opaque::named_as(function, kernel);
         }
         status
     }

@@ -1,6 +1,6 @@
 //! CUDA graphs: captures, explicit nodes, instances and launches.
 
-use super::{interposed, then, unless_probed};
+use super::{interposed, stored, then, unless_probed};
 use crate::cuda::graph::NodeKind;
 use crate::cuda::{Event, Graph, GraphExec, GraphNode, Status, Stream, StreamArgument, cuda};
 use crate::model::own_nodes;
@@ -20,9 +20,8 @@ type Nodes = *const GraphNode;
 const DEVICE_LAUNCH: u64 = cudaGraphInstantiateFlags::cudaGraphInstantiateFlagDeviceLaunch as u64;
 
 fn instantiated(status: Status, instance: *mut GraphExec, graph: Graph, flags: u64) -> Status {
-    if status.is_success() && !instance.is_null() {
-        // SAFETY: the runtime has just written the handle.
-        record_instance(unsafe { *instance }, graph);
+    if let Some(instance) = stored(status, instance) {
+        record_instance(instance, graph);
     }
     if flags & DEVICE_LAUNCH != 0 && runtime().is_probed() {
         session().fault(
@@ -212,9 +211,8 @@ interposed! {
     }
     [cudaGraphClone](clone: *mut Graph, graph: Graph) |real| {
         let status = real();
-        if status.is_success() && !clone.is_null() {
-            // SAFETY: the runtime has just written the handle.
-            runtime().graphs.cloned(unsafe { *clone }, graph);
+        if let Some(clone) = stored(status, clone) {
+            runtime().graphs.cloned(clone, graph);
         }
         status
     }

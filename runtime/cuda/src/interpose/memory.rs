@@ -1,6 +1,6 @@
 //! Allocations, through the runtime and driver APIs.
 
-use super::{interposed, then};
+use super::{interposed, stored, then};
 use crate::cuda::memory::forget_last_error;
 use crate::cuda::{Status, Stream};
 use crate::recorder::runtime::runtime;
@@ -9,9 +9,8 @@ use std::ffi::{c_uint, c_void};
 use superstep_trace::AllocationKind;
 
 fn record(status: Status, place: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> Status {
-    if status.is_success() && !place.is_null() && bytes > 0 {
-        // SAFETY: the runtime has just written the address.
-        runtime().allocated(unsafe { *place } as u64, bytes as u64, kind);
+    if let Some(address) = stored(status, place).filter(|_| bytes > 0) {
+        runtime().allocated(address as u64, bytes as u64, kind);
     }
     status
 }
@@ -54,11 +53,7 @@ fn record_free(pointer: *mut c_void, real: impl FnOnce() -> Status) -> Status {
 }
 
 fn pitched(status: Status, pointer: *mut *mut c_void, pitch: *const usize, rows: usize) -> Status {
-    if !status.is_success() || pitch.is_null() {
-        return status;
-    }
-    // SAFETY: the call has just written the pitch.
-    let bytes = unsafe { *pitch } * rows;
+    let bytes = stored(status, pitch).map_or(0, |pitch| pitch * rows);
     record(status, pointer, bytes, AllocationKind::Device)
 }
 
@@ -99,9 +94,7 @@ interposed! {
     }
     [cudaMalloc3D](pitched: *mut cudaPitchedPtr, extent: cudaExtent) |real| {
         let status = with_room(Api::Runtime, extent.width * extent.height * extent.depth, real);
-        if status.is_success() && !pitched.is_null() {
-            // SAFETY: the runtime has just written the structure.
-            let memory = unsafe { *pitched };
+        if let Some(memory) = stored(status, pitched) {
             let bytes = memory.pitch * extent.height * extent.depth;
             runtime().allocated(memory.ptr as u64, bytes as u64, AllocationKind::Device);
         }

@@ -102,6 +102,15 @@ macro_rules! then {
 }
 use then;
 
+/// Returns the value that a call has stored in `place`, if the call succeeded and `place` is not null.
+fn stored<T: Copy>(status: Status, place: *const T) -> Option<T> {
+    if !status.is_success() {
+        return None;
+    }
+    // SAFETY: the call has just written to the place, unless it is null.
+    unsafe { place.as_ref() }.copied()
+}
+
 /// Forwards a call that would run kernels without their probe's parameters. In a traced program, the call fails
 /// instead, and a fault is reported.
 fn unless_probed(what: &str, real: impl FnOnce() -> Status) -> Status {

@@ -1,6 +1,6 @@
 //! Memory that processes share through CUDA IPC, pool pointers, and the driver's shareable handles.
 
-use super::{interposed, then};
+use super::{interposed, stored, then};
 use crate::cuda::Status;
 use crate::recorder::runtime::{runtime, session};
 use cudarc::runtime::sys::cudaIpcMemHandle_t;
@@ -8,8 +8,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 /// Records another process's memory, whose address a call has just stored in `place`.
 fn record_import(status: Status, place: *const u64) -> Status {
-    // SAFETY: if the call succeeded, `place` is null or now contains an address, which has the size of a `u64`.
-    if let (Status::SUCCESS, Some(&address)) = (status, unsafe { place.as_ref() }) {
+    if let Some(address) = stored(status, place) {
         runtime().opened(address);
     }
     status
@@ -44,8 +43,7 @@ interposed! { driver:
     [cuMemExportToShareableHandle](shareable: *mut c_void, handle: u64, kind: c_int, flags: u64) |real| { then!(real, session().shares_memory()) }
     [cuMemImportFromShareableHandle](handle: *mut u64, shareable: *mut c_void, kind: c_int) |real| {
         let status = real();
-        // SAFETY: if the call succeeds, it has written a handle.
-        if let (Status::SUCCESS, Some(&handle)) = (status, unsafe { handle.as_ref() }) {
+        if let Some(handle) = stored(status, handle) {
             session().shares_memory();
             runtime().imported.add_handle(handle);
         }

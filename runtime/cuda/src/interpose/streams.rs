@@ -1,14 +1,12 @@
 //! Interposed functions that create and destroy streams. A stream gets its number when it is created.
 
-use super::interposed;
+use super::{interposed, stored};
 use crate::cuda::{Status, Stream, StreamArgument};
 use crate::recorder::runtime::runtime;
 use std::ffi::{c_int, c_uint};
 
 fn record_stream(status: Status, stream: *mut Stream) -> Status {
-    if status.is_success() && !stream.is_null() {
-        // SAFETY: the runtime has just written the handle.
-        let handle = unsafe { *stream };
+    if let Some(handle) = stored(status, stream) {
         let per_thread = false;
         runtime().stream(StreamArgument { handle, per_thread });
     }
