@@ -6,7 +6,7 @@ use crate::model::graphs::{Node, NodeRecording};
 use crate::recorder::drain::buffers::DrainBuffer;
 use crate::recorder::drain::queue::Ticket;
 use crate::recorder::launch::record;
-use crate::recorder::runtime::{Runtime, runtime, session};
+use crate::recorder::runtime::{runtime, session};
 use crate::recorder::tracing::count_end;
 use std::sync::Arc;
 use superstep_runtime_core::{ActiveLaunch, Geometry, is_used_fork};
@@ -76,23 +76,16 @@ pub fn launch(instance: GraphExec, into: StreamArgument, real: impl FnOnce() -> 
     }
     if status.is_success() {
         for buffer in &buffers {
-            set_last(runtime, buffer, instance, stream);
+            let mut last = buffer.last.lock();
+            let known = last.map(|(_, event)| event);
+            let event = known.or_else(|| runtime.events.take());
+            record(event, stream);
+            *last = event.map(|event| (instance, event));
         }
     }
     drop(submits);
     runtime.hook_exit();
     status
-}
-
-/// Records the last instance to use a buffer, with an event recorded after its launch.
-fn set_last(runtime: &Runtime, buffer: &DrainBuffer, instance: GraphExec, stream: Stream) {
-    let mut last = buffer.last.lock();
-    let event = match *last {
-        Some((_, event)) => Some(event),
-        None => runtime.events.take(),
-    };
-    record(event, stream);
-    *last = event.map(|event| (instance, event));
 }
 
 /// Assigns a number to a kernel's launch; returns the buffer that receives its accesses.
