@@ -5,7 +5,7 @@ use super::drain::monitor::Results;
 use super::drain::signals::{HAS_REST, wait_while};
 use super::drain::slots::Slots;
 use super::launch::Call;
-use super::launch::graph_nodes::{Insertion, graph_bits};
+use super::launch::graph_nodes::{Insertion, OwnNode, graph_bits};
 use super::runtime::{runtime, session};
 use super::selection::{device_selection, launch_bits};
 use super::thesis::layout::{CONTEXT_VERSION, TraceContext, device_context};
@@ -103,13 +103,17 @@ impl Recorder for Counting {
             pending: Mutex::new(VecDeque::new()),
         }));
         let memory = counted.counters.memory();
-        place.clear(memory).ok()?;
+        // SAFETY: the counters are never freed.
+        unsafe { place.add(OwnNode::Clear(memory)) }.ok()?;
         place.kernel(Some([counted.counters.context, graph_bits(kernel)]))?;
-        place.copy(slot, memory).check(DOING)?;
-        let data = std::ptr::from_ref(counted).cast_mut().cast::<c_void>();
-        // SAFETY: the node is never freed.
-        let queued = unsafe { place.host_function(counts_arrived, data) };
-        queued.check(DOING)?;
+        let data = std::ptr::from_ref(counted).cast_mut().cast();
+        for node in [
+            OwnNode::Copy(slot, memory),
+            OwnNode::Call(counts_arrived, data),
+        ] {
+            // SAFETY: the counters, the slot and the counted node are never freed.
+            unsafe { place.add(node) }.check(DOING)?;
+        }
         self.nodes.lock().push(counted);
         Ok(NodeRecording::Counted(counted))
     }

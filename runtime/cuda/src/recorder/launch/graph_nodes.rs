@@ -11,13 +11,22 @@ use crate::recorder::drain::buffers::DrainBuffer;
 use crate::recorder::runtime::{runtime, session};
 use crate::recorder::{RecordError, Recorder, in_situ, selection};
 use cudarc::runtime::sys::{
-    cudaGraph_t, cudaGraphNode_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind,
-    cudaMemsetParams,
+    cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpyKind, cudaMemsetParams,
 };
 use std::ffi::c_void;
 use std::sync::Arc;
 use superstep_runtime_core::cuda::extents;
 use superstep_trace::{OpaqueGeometry, Probe};
+
+/// A node that does work for a kernel's recorder. Device memory is given by address and size in bytes.
+pub enum OwnNode {
+    /// Clears device memory.
+    Clear((u64, usize)),
+    /// Copies device memory to the host.
+    Copy(Pinned, (u64, usize)),
+    /// Calls a host function with its argument.
+    Call(unsafe extern "C" fn(*mut c_void), *mut c_void),
+}
 
 /// A place in a CUDA graph at which nodes are added, each following the one before it.
 pub trait Insertion {
@@ -29,20 +38,11 @@ pub trait Insertion {
     /// Adds the kernel that empties a buffer.
     fn flush(&mut self, buffer: &Arc<DrainBuffer>) -> Result<(), RecordError>;
 
-    /// Clears the recorder's device memory, given by address and size in bytes.
-    fn clear(&mut self, memory: (u64, usize)) -> Status;
-
-    /// Copies the recorder's device memory to the host.
-    fn copy(&mut self, to: Pinned, from: (u64, usize)) -> Status;
-
     /// # Safety
     ///
-    /// It must be safe to call `function` with `data` until the process exits.
-    unsafe fn host_function(
-        &mut self,
-        function: unsafe extern "C" fn(*mut c_void),
-        data: *mut c_void,
-    ) -> Status;
+    /// The node's memory must belong to the recorder and never be freed. It must be safe to call its function with its
+    /// argument until the process exits.
+    unsafe fn add(&mut self, node: OwnNode) -> Status;
 }
 
 pub struct Captured<'a> {
@@ -51,15 +51,6 @@ pub struct Captured<'a> {
     pub graph: Graph,
     pub handle: Option<GraphNode>,
     pub own: Vec<GraphNode>,
-}
-
-impl Captured<'_> {
-    fn track(&mut self, status: Status) -> Status {
-        if status.is_success() {
-            self.own.extend(last_captured(self.call.stream()));
-        }
-        status
-    }
 }
 
 impl Insertion for Captured<'_> {
@@ -84,32 +75,29 @@ impl Insertion for Captured<'_> {
 
     fn flush(&mut self, buffer: &Arc<DrainBuffer>) -> Result<(), RecordError> {
         if let Some(flush) = &buffer.flush {
-            flush.launch(self.call.stream())?;
-            self.track(Status::SUCCESS);
+            let stream = self.call.stream();
+            flush.launch(stream)?;
+            self.own.extend(last_captured(stream));
         }
         Ok(())
     }
 
-    fn clear(&mut self, (address, bytes): (u64, usize)) -> Status {
-        // SAFETY: the memory belongs to the recorder and is never freed.
-        let cleared = unsafe { memory::fill(address, 0, bytes, self.call.stream()) };
-        self.track(cleared)
-    }
-
-    fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
-        // SAFETY: both sides belong to the recorder, are `bytes` bytes long and are never freed.
-        let copied = unsafe { memory::copy_to_host(to.at(), from, bytes, self.call.stream()) };
-        self.track(copied)
-    }
-
-    unsafe fn host_function(
-        &mut self,
-        function: unsafe extern "C" fn(*mut c_void),
-        data: *mut c_void,
-    ) -> Status {
-        // SAFETY: by the trait's contract, it is safe to call `function` with `data`.
-        let queued = unsafe { self.call.stream().launch_host_function(function, data) };
-        self.track(queued)
+    unsafe fn add(&mut self, node: OwnNode) -> Status {
+        let stream = self.call.stream();
+        // SAFETY: by the trait's contract, the memory is never freed, and the function may be called.
+        let added = unsafe {
+            match node {
+                OwnNode::Clear((address, bytes)) => memory::fill(address, 0, bytes, stream),
+                OwnNode::Copy(to, (from, bytes)) => {
+                    memory::copy_to_host(to.at(), from, bytes, stream)
+                }
+                OwnNode::Call(function, data) => stream.launch_host_function(function, data),
+            }
+        };
+        if added.is_success() {
+            self.own.extend(last_captured(stream));
+        }
+        added
     }
 }
 
@@ -128,21 +116,6 @@ impl Explicit<'_> {
     fn added_kernel(&self) -> GraphNode {
         // SAFETY: the program passes room for a handle, which `add` has filled.
         unsafe { *self.handle }
-    }
-
-    /// Adds one of the recorder's nodes after the last node.
-    fn add_own(
-        &mut self,
-        add: impl FnOnce(*mut cudaGraphNode_t, cudaGraph_t, *const cudaGraphNode_t, usize) -> Status,
-    ) -> Status {
-        let mut node = GraphNode::NULL;
-        let (first, count) = (self.last.as_ptr().cast(), self.last.len());
-        let status = add((&raw mut node).cast(), self.graph.raw(), first, count);
-        if status.is_success() {
-            self.own.push(node);
-            self.last = vec![node];
-        }
-        status
     }
 }
 
@@ -177,52 +150,46 @@ impl Insertion for Explicit<'_> {
         Ok(())
     }
 
-    fn clear(&mut self, (address, bytes): (u64, usize)) -> Status {
-        let fill = cudaMemsetParams {
-            dst: address as *mut c_void,
-            pitch: bytes,
-            value: 0,
-            elementSize: 1,
-            width: bytes,
-            height: 1,
+    unsafe fn add(&mut self, node: OwnNode) -> Status {
+        let (mut added, graph) = (GraphNode::NULL, self.graph.raw());
+        let place = (&raw mut added).cast();
+        let (first, count) = (self.last.as_ptr().cast(), self.last.len());
+        // SAFETY: the nodes belong to the graph; by the trait's contract, the memory is never freed, and the function
+        // may be called.
+        let status = unsafe {
+            match node {
+                OwnNode::Clear((address, bytes)) => {
+                    let fill = cudaMemsetParams {
+                        dst: address as *mut c_void,
+                        pitch: bytes,
+                        value: 0,
+                        elementSize: 1,
+                        width: bytes,
+                        height: 1,
+                    };
+                    cuda!(cudaGraphAddMemsetNode(place, graph, first, count, &fill))
+                }
+                OwnNode::Copy(to, (from, bytes)) => {
+                    let (to, from) = (to.at(), from as *const c_void);
+                    let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
+                    cuda!(cudaGraphAddMemcpyNode1D(
+                        place, graph, first, count, to, from, bytes, kind
+                    ))
+                }
+                OwnNode::Call(function, data) => {
+                    let host = cudaHostNodeParams {
+                        fn_: Some(function),
+                        userData: data,
+                    };
+                    cuda!(cudaGraphAddHostNode(place, graph, first, count, &host))
+                }
+            }
         };
-        // SAFETY: the nodes belong to the graph; the memory belongs to the recorder and is never freed.
-        self.add_own(|node, graph, first, count| unsafe {
-            cuda!(cudaGraphAddMemsetNode(node, graph, first, count, &fill))
-        })
-    }
-
-    fn copy(&mut self, to: Pinned, (from, bytes): (u64, usize)) -> Status {
-        let kind = cudaMemcpyKind::cudaMemcpyDeviceToHost;
-        let from = from as *const c_void;
-        // SAFETY: the nodes belong to the graph. Both sides are the recorder's, `bytes` bytes long, and never freed.
-        self.add_own(|node, graph, first, count| unsafe {
-            cuda!(cudaGraphAddMemcpyNode1D(
-                node,
-                graph,
-                first,
-                count,
-                to.at(),
-                from,
-                bytes,
-                kind
-            ))
-        })
-    }
-
-    unsafe fn host_function(
-        &mut self,
-        function: unsafe extern "C" fn(*mut c_void),
-        data: *mut c_void,
-    ) -> Status {
-        let host = cudaHostNodeParams {
-            fn_: Some(function),
-            userData: data,
-        };
-        // SAFETY: the nodes belong to the graph; by the trait's contract, it is safe to call `function` with `data`.
-        self.add_own(|node, graph, first, count| unsafe {
-            cuda!(cudaGraphAddHostNode(node, graph, first, count, &host))
-        })
+        if status.is_success() {
+            self.own.push(added);
+            self.last = vec![added];
+        }
+        status
     }
 }
 
