@@ -160,19 +160,16 @@ impl Session {
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
         let session = SESSION.get_or_init(|| {
-            let (config, error) = match Config::from_env(environment) {
-                Ok(config) => (config, None),
-                Err(error) => {
-                    let outputs = [variable::SUMMARY, variable::CAPTURE];
-                    let lookup = |name: &str| environment(name).filter(|_| outputs.contains(&name));
-                    let config = Config::from_env(lookup).unwrap_or_default();
-                    (config, Some(error))
-                }
-            };
+            let read = Config::from_env(environment);
+            let config = read.clone().unwrap_or_else(|_| {
+                let outputs = [variable::SUMMARY, variable::CAPTURE];
+                let lookup = |name: &str| environment(name).filter(|_| outputs.contains(&name));
+                Config::from_env(lookup).unwrap_or_default()
+            });
             let session = Session::new(config, backend, registry());
             // Open the journal right away, since the program might never use CUDA.
             session.note(|_| Ok(()));
-            if let Some(error) = error {
+            if let Err(error) = read {
                 session.fault(error);
             }
             session
