@@ -3,6 +3,7 @@
 use crate::declare::Row;
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, Float64Builder, StringBuilder, UInt32Builder, UInt64Builder,
+    make_builder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
@@ -48,53 +49,26 @@ values! {
     &'static str: Utf8 false |value| Cell::Text(value);
 }
 
-enum Column {
-    Bool(BooleanBuilder),
-    U32(UInt32Builder),
-    U64(UInt64Builder),
-    F64(Float64Builder),
-    Text(StringBuilder),
-}
-
-impl Column {
-    fn new(data: &DataType) -> Self {
-        match data {
-            DataType::Boolean => Self::Bool(BooleanBuilder::new()),
-            DataType::UInt32 => Self::U32(UInt32Builder::new()),
-            DataType::UInt64 => Self::U64(UInt64Builder::new()),
-            DataType::Float64 => Self::F64(Float64Builder::new()),
-            _ => Self::Text(StringBuilder::new()),
-        }
+/// Appends a cell to the builder of its column.
+fn append(column: &mut dyn ArrayBuilder, cell: Cell<'_>) {
+    fn typed<B: ArrayBuilder>(column: &mut dyn ArrayBuilder) -> &mut B {
+        let column = column.as_any_mut().downcast_mut();
+        column.expect("fields and cells come from the same declaration")
     }
-
-    fn append(&mut self, cell: Cell<'_>) {
-        match (self, cell) {
-            (Self::Bool(column), Cell::Bool(value)) => column.append_value(value),
-            (Self::U32(column), Cell::U32(value)) => column.append_value(value),
-            (Self::U64(column), Cell::U64(value)) => column.append_option(value),
-            (Self::F64(column), Cell::F64(value)) => column.append_option(value),
-            (Self::Text(column), Cell::Text(value)) => column.append_value(value),
-            _ => unreachable!("fields and cells come from the same declaration"),
-        }
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        let builder: &mut dyn ArrayBuilder = match self {
-            Self::Bool(column) => column,
-            Self::U32(column) => column,
-            Self::U64(column) => column,
-            Self::F64(column) => column,
-            Self::Text(column) => column,
-        };
-        builder.finish()
+    match cell {
+        Cell::Bool(value) => typed::<BooleanBuilder>(column).append_value(value),
+        Cell::U32(value) => typed::<UInt32Builder>(column).append_value(value),
+        Cell::U64(value) => typed::<UInt64Builder>(column).append_option(value),
+        Cell::F64(value) => typed::<Float64Builder>(column).append_option(value),
+        Cell::Text(value) => typed::<StringBuilder>(column).append_value(value),
     }
 }
 
 /// Returns a column of values.
 pub fn column<V: Value>(values: &[V]) -> ArrayRef {
-    let mut column = Column::new(&V::TYPE);
+    let mut column = make_builder(&V::TYPE, values.len());
     for value in values {
-        column.append(value.cell());
+        append(&mut *column, value.cell());
     }
     column.finish()
 }
@@ -102,7 +76,7 @@ pub fn column<V: Value>(values: &[V]) -> ArrayRef {
 /// Turns rows into a batch. Only the rows' cells depend on the type of the table, which keeps the generated code small.
 pub struct Batch {
     schema: SchemaRef,
-    columns: Vec<Column>,
+    columns: Vec<Box<dyn ArrayBuilder>>,
 }
 
 /// Number of rows whose cells are collected before they are added to the columns.
@@ -124,8 +98,11 @@ impl Batch {
 
     fn new(schema: SchemaRef) -> Self {
         let fields = schema.fields().iter();
-        let columns = fields.map(|field| Column::new(field.data_type())).collect();
-        Self { schema, columns }
+        let columns = fields.map(|field| make_builder(field.data_type(), 0));
+        Self {
+            columns: columns.collect(),
+            schema,
+        }
     }
 
     /// Moves the cells of whole rows to the columns.
@@ -133,15 +110,15 @@ impl Batch {
         let count = self.columns.len();
         for (number, column) in self.columns.iter_mut().enumerate() {
             for &cell in cells.iter().skip(number).step_by(count) {
-                column.append(cell);
+                append(&mut **column, cell);
             }
         }
         cells.clear();
     }
 
     fn finish(mut self) -> RecordBatch {
-        let arrays = self.columns.iter_mut().map(Column::finish).collect();
-        RecordBatch::try_new(self.schema, arrays)
+        let arrays = self.columns.iter_mut().map(|column| column.finish());
+        RecordBatch::try_new(self.schema, arrays.collect())
             .expect("fields and cells come from the same declaration")
     }
 }
