@@ -1,7 +1,6 @@
 //! The declaration of a table.
 
-use crate::value::{Batch, Cell, Value};
-use arrow_array::RecordBatch;
+use crate::value::{Cell, Value};
 use arrow_schema::{Field, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,13 +29,6 @@ pub trait Row: Columns + Sized {
     fn schema() -> SchemaRef {
         let metadata = [(TABLE, Self::TABLE), (MEANING, Self::MEANING.trim())];
         Arc::new(Schema::new_with_metadata(Self::fields(), owned(metadata)))
-    }
-
-    fn batch<'a>(rows: impl IntoIterator<Item = &'a Self>) -> RecordBatch
-    where
-        Self: 'a,
-    {
-        Batch::of(rows)
     }
 }
 
