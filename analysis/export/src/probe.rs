@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep_table::{Format, Row, Rows, table, write_rows};
+use superstep_table::{Format, Row, Rows, table};
 use superstep_trace::probe::{LaunchResult, Per};
 use superstep_trace::{DefinedProbe, ProbeResults, SiteTable};
 
@@ -101,8 +101,8 @@ table! {
 pub fn write(results: &ProbeResults, format: Format, folder: &Path) -> Result<Vec<PathBuf>> {
     let names = SiteTable::new(&results.modules);
     Ok(vec![
-        write_rows(format, folder, sites(results, &names))?,
-        write_rows(format, folder, launches(results, &names))?,
+        streamed(format, folder, |table| sites(results, &names, table))?,
+        streamed(format, folder, |table| launches(results, &names, table))?,
         streamed(format, folder, |table| totals(results, &names, table))?,
         streamed(format, folder, |table| values(results, table))?,
         streamed(format, folder, |table| units(results, table))?,
@@ -120,42 +120,39 @@ fn streamed<R: Row>(
     Ok(table.finish()?)
 }
 
-fn sites(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = SiteRow> {
-    let sites = results.modules.iter().flat_map(|module| {
+fn sites(results: &ProbeResults, names: &SiteTable, table: &mut Rows<SiteRow>) -> Result<()> {
+    for module in &results.modules {
         let sites = module.defined.iter().flat_map(|probe| &probe.sites);
-        (0..)
-            .zip(sites)
-            .map(|(slot, site)| (module.module << 16 | slot, site))
-    });
-    sites.map(|(number, site)| {
-        let successors: Vec<String> = site.successors.iter().map(u32::to_string).collect();
-        let (first_line, last_line) = site.lines.unwrap_or((0, 0));
-        let at = serde_json::to_value(site.at).unwrap_or_default();
-        SiteRow {
-            site: number,
-            point: site.point,
-            at: at.as_str().unwrap_or_default().to_owned(),
-            function: names.display_name(&site.function).to_owned(),
-            function_symbol: site.function.clone(),
-            file: site.file.clone(),
-            line: site.line,
-            column: site.column,
-            what: site.what.clone(),
-            block: site.block,
-            operation: site.operation,
-            width: site.width,
-            successors: successors.join(" "),
-            first_line,
-            last_line,
+        for (slot, site) in (0..).zip(sites) {
+            let successors: Vec<String> = site.successors.iter().map(u32::to_string).collect();
+            let (first_line, last_line) = site.lines.unwrap_or((0, 0));
+            let at = serde_json::to_value(site.at).unwrap_or_default();
+            table.push(SiteRow {
+                site: module.module << 16 | slot,
+                point: site.point,
+                at: at.as_str().unwrap_or_default().to_owned(),
+                function: names.display_name(&site.function).to_owned(),
+                function_symbol: site.function.clone(),
+                file: site.file.clone(),
+                line: site.line,
+                column: site.column,
+                what: site.what.clone(),
+                block: site.block,
+                operation: site.operation,
+                width: site.width,
+                successors: successors.join(" "),
+                first_line,
+                last_line,
+            })?;
         }
-    })
+    }
+    Ok(())
 }
 
-fn launches(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = LaunchRow> {
+fn launches(results: &ProbeResults, names: &SiteTable, table: &mut Rows<LaunchRow>) -> Result<()> {
     let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
-    (0..)
-        .zip(&results.launches)
-        .map(move |(number, launch)| LaunchRow {
+    for (number, launch) in (0..).zip(&results.launches) {
+        table.push(LaunchRow {
             launch: number,
             stream: launch.stream,
             superstep: launch.launch,
@@ -165,7 +162,9 @@ fn launches(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = L
             cta_threads: product(launch.block),
             units: launch.units,
             elapsed_ns: Some(launch.elapsed_ns).filter(|&ns| ns > 0),
-        })
+        })?;
+    }
+    Ok(())
 }
 
 /// Returns the field that word `at` of a unit belongs to.

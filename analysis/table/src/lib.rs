@@ -16,7 +16,7 @@ pub use error::{FileError, Result};
 pub use staged::Staged;
 pub use table::{Column, Table, columns, file, read_csv};
 pub use value::{Cell, Value};
-pub use write::{Format, Rows, SCHEMA_VERSION, Writer, write_rows};
+pub use write::{Format, Rows, SCHEMA_VERSION, Writer};
 
 #[doc(hidden)]
 pub use {arrow_array, arrow_schema, serde};

@@ -132,7 +132,7 @@ impl JsonFormat for JsonRows {
     }
 }
 
-/// Writes a table row by row, without holding it in memory.
+/// Writes a table row by row, without holding it in memory; leaves no file behind on error.
 pub struct Rows<R> {
     writer: Writer,
     rows: Vec<R>,
@@ -169,15 +169,4 @@ impl<R: Row> Rows<R> {
         self.flush()?;
         self.writer.finish()
     }
-}
-
-/// Writes `rows` to `<folder>/<table>.<extension>` and returns that path; leaves no file behind on error.
-pub fn write_rows<R: Row>(
-    format: Format,
-    folder: &Path,
-    rows: impl IntoIterator<Item = R>,
-) -> Result<PathBuf> {
-    let mut table = Rows::create(format, folder)?;
-    rows.into_iter().try_for_each(|row| table.push(row))?;
-    table.finish()
 }

@@ -2,7 +2,8 @@
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs::{self, File};
-use superstep_table::{Format, Rows, Table, read_csv, table, write_rows};
+use std::path::{Path, PathBuf};
+use superstep_table::{FileError, Format, Rows, Table, read_csv, table};
 
 table! {
     /// Amount of data read.
@@ -39,6 +40,12 @@ fn rows() -> [ProgramRow; 2] {
     [row("a,\"b\"", 1.0, None), row("c", 0.1, Some(2e-7))]
 }
 
+fn write_rows(format: Format, folder: &Path) -> Result<PathBuf, FileError> {
+    let mut table = Rows::create(format, folder)?;
+    rows().into_iter().try_for_each(|row| table.push(row))?;
+    table.finish()
+}
+
 #[test]
 fn a_table_has_its_declaration_as_metadata() {
     let table = Table::of(&rows());
@@ -72,7 +79,7 @@ fn a_table_has_its_declaration_as_metadata() {
 #[test]
 fn csv_has_a_header_even_without_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let path = write_rows(Format::Csv, folder.path(), rows()).unwrap();
+    let path = write_rows(Format::Csv, folder.path()).unwrap();
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         "program,share,lines,type,published,is_new\n\
@@ -142,7 +149,7 @@ fn json_files_round_trip_rows_and_columns() {
 #[test]
 fn parquet_has_the_declared_types_and_the_meanings() {
     let folder = tempfile::tempdir().unwrap();
-    let path = write_rows(Format::Parquet, folder.path(), rows()).unwrap();
+    let path = write_rows(Format::Parquet, folder.path()).unwrap();
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let file = reader.metadata().file_metadata();
     let types: Vec<String> = (file.schema().get_fields().iter())
@@ -183,6 +190,6 @@ fn an_unfinished_file_is_removed() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let taken = folder.path().join("taken");
     fs::write(&taken, "a file").unwrap();
-    let error = write_rows(Format::Csv, &taken, rows()).unwrap_err();
+    let error = write_rows(Format::Csv, &taken).unwrap_err();
     assert!(error.to_string().contains("taken"), "{error}");
 }
