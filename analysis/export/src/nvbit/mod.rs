@@ -81,13 +81,12 @@ struct Stream {
 }
 
 struct Running {
-    stream: StreamId,
-    launch: LaunchId,
     grid: [u32; 3],
     /// Index in the module.
     kernel: usize,
     chunk: ChunkBuilder,
-    thread_accesses: u64,
+    /// Counts the accesses so far.
+    end: LaunchEnd,
 }
 
 struct Import<'a> {
@@ -148,12 +147,16 @@ impl<'a> Import<'a> {
         let mut kernels = self.module.kernels.iter();
         let kernel = kernels.position(|kernel| kernel.name == line.kernel);
         let running = Running {
-            stream,
-            launch,
             grid: line.grid,
             kernel: kernel.unwrap_or_else(|| self.add_kernel(line.kernel)),
             chunk: ChunkBuilder::new(launch),
-            thread_accesses: 0,
+            end: LaunchEnd {
+                stream,
+                launch,
+                thread_accesses: 0,
+                elapsed_ns: 0,
+                outcome: LaunchOutcome::Completed,
+            },
         };
         if self.running.insert(line.id, running).is_some() {
             let reason = format!(
@@ -249,11 +252,11 @@ impl<'a> Import<'a> {
         if group.mask == 0 {
             return Ok(());
         }
-        running.thread_accesses += group.lanes() as u64;
+        running.end.thread_accesses += group.lanes() as u64;
         self.imported.thread_accesses += group.lanes() as u64;
         running.chunk.push(&group);
         if running.chunk.is_full() {
-            let stream = &self.streams[running.stream.0 as usize];
+            let stream = &self.streams[running.end.stream.0 as usize];
             stream.writer.flush(&mut running.chunk)?;
         }
         Ok(())
@@ -262,15 +265,9 @@ impl<'a> Import<'a> {
     fn finish(self) -> Result<Imported> {
         self.capture.module(&self.module)?;
         for mut running in self.running.into_values() {
-            let stream = &self.streams[running.stream.0 as usize];
+            let stream = &self.streams[running.end.stream.0 as usize];
             stream.writer.flush(&mut running.chunk)?;
-            self.capture.event(&Event::LaunchEnd(LaunchEnd {
-                stream: running.stream,
-                launch: running.launch,
-                thread_accesses: running.thread_accesses,
-                elapsed_ns: 0,
-                outcome: LaunchOutcome::Completed,
-            }))?;
+            self.capture.event(&Event::LaunchEnd(running.end))?;
         }
         let lost: u64 = self.imported.unknown.values().sum();
         let opcodes: Vec<&str> = self.imported.unknown.keys().map(String::as_str).collect();
