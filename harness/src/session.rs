@@ -123,7 +123,7 @@ impl Session {
                 known.join(", ")
             );
         }
-        Ok(load_suite(&folder)?)
+        load_suite(&folder)
     }
 
     /// Loads the probe with this name, from the bundle if there is one.

@@ -12,12 +12,12 @@ use super::validate::Valid;
 use crate::failure::{Failure, FailureKind};
 use crate::nearest::did_you_mean;
 
-pub(crate) type Result<T, E = ManifestError> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// Displays as `FILE:LINE:COLUMN: problem; how to fix it`, followed by the line in question.
-#[derive(Debug, thiserror::Error)]
-#[error("failed to read manifest {0}")]
-pub struct ManifestError(pub(super) String);
+fn failure(text: impl Display) -> Failure {
+    let message = format!("failed to read manifest {text}");
+    Failure::new(FailureKind::Manifest, message)
+}
 
 pub(crate) struct Text<'a> {
     pub path: &'a Path,
@@ -29,7 +29,7 @@ pub(crate) struct Text<'a> {
 impl<'a> Text<'a> {
     pub fn read(path: &'a Path, manual: &'static str, hint: &str) -> Result<Self> {
         let content = fs::read_to_string(path)
-            .map_err(|error| ManifestError(format!("{}: {error}; {hint}", path.display())))?;
+            .map_err(|error| failure(format_args!("{}: {error}; {hint}", path.display())))?;
         Ok(Self {
             path,
             content,
@@ -37,7 +37,8 @@ impl<'a> Text<'a> {
         })
     }
 
-    fn error(&self, place: Location, problem: impl Display, hint: impl Display) -> ManifestError {
+    /// Returns a failure with the text `FILE:LINE:COLUMN: problem; how to fix it`, followed by the line in question.
+    fn error(&self, place: Location, problem: impl Display, hint: impl Display) -> Failure {
         let mut text = self.path.display().to_string();
         let (line, column) = (place.line(), place.column());
         if line > 0 {
@@ -53,7 +54,7 @@ impl<'a> Text<'a> {
                 "", "^"
             ));
         }
-        ManifestError(text)
+        failure(text)
     }
 
     /// Adds the position to a rule's error.
@@ -86,7 +87,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn yaml_error(&self, error: &YamlError) -> ManifestError {
+    fn yaml_error(&self, error: &YamlError) -> Failure {
         let error = error.without_snippet();
         let place = error.location().unwrap_or(Location::UNKNOWN);
         let manual = self.manual;
@@ -164,10 +165,4 @@ fn plain(expected: &str) -> &str {
 fn list(names: &[&'static str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
-}
-
-impl From<ManifestError> for Failure {
-    fn from(error: ManifestError) -> Self {
-        Failure::new(FailureKind::Manifest, error.to_string())
-    }
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::{Backend, Reproducibility};
 
-use super::error::{ManifestError, Text};
+use super::error::Text;
 use super::load;
 use super::*;
+use crate::failure::Failure;
 
 const SUITE: &str = "\
 schema: 1
@@ -51,7 +52,7 @@ fn text<'a>(path: &'a str, content: &str) -> Text<'a> {
     }
 }
 
-fn suite(content: &str) -> Result<Suite, ManifestError> {
+fn suite(content: &str) -> Result<Suite, Failure> {
     let text = text("suites/demo/suite.yaml", content);
     load::suite(&text, Path::new("suites/demo"))
 }
@@ -63,7 +64,7 @@ fn suite_error(content: &str) -> String {
     }
 }
 
-fn parsed(content: &str) -> Result<Benchmark, ManifestError> {
+fn parsed(content: &str) -> Result<Benchmark, Failure> {
     load::benchmark(&text("suites/demo/one.yaml", content), &suite(SUITE)?)
 }
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use superstep_trace::ProbeSpec;
 
 use super::definition::Definition;
-use crate::failure::{Failure, FailureKind};
+use crate::bail;
+use crate::failure::Failure;
 use crate::installation::{Installation, names_in};
 use crate::manifest::error::Text;
 use crate::nearest::did_you_mean;
@@ -26,7 +27,7 @@ impl Probe {
         let path = find(name, installation)?;
         let text = Text::read(&path, "docs/probes.md", "expected a probe's YAML file")?;
         let definition: Definition = text.parse()?;
-        Ok(text.check(definition.checked(&path))?)
+        text.check(definition.checked(&path))
     }
 }
 
@@ -49,10 +50,10 @@ fn find(name: &str, installation: &Installation) -> Result<PathBuf, Failure> {
         return Ok(path);
     }
     let names = builtin(installation)?;
-    let message = format!(
+    bail!(
+        Usage,
         "failed to find the probe `{name}`{}; expected a YAML file or one of {}",
         did_you_mean(name, names.iter().map(String::as_str)),
         names.join(", ")
-    );
-    Err(Failure::new(FailureKind::Usage, message))
+    )
 }
