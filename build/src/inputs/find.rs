@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::InputError;
 use super::generator::Generator;
+use super::materialise::not_provided;
+use crate::bail;
+use crate::failure::Failure;
 use crate::fetch::{FetchError, FetchOptions, Origin, data_file};
 use crate::manifest::{Input, Suite};
 
@@ -19,7 +21,7 @@ pub fn find_input(
     suite: &Suite,
     input: &Input,
     options: &FetchOptions,
-) -> Result<InputPlace, InputError> {
+) -> Result<InputPlace, Failure> {
     if let Some(shipped) = &input.shipped {
         let path = suite.folder.join(shipped);
         return Ok(InputPlace::File(path, Origin::Shipped));
@@ -30,18 +32,21 @@ pub fn find_input(
             Ok(None) => {}
             // A generated file is better than no run if only the network is unavailable.
             Err(FetchError::Unreachable { .. }) if input.generate.is_some() => {}
-            Err(source) => return Err(InputError::fetch(input)(source)),
+            Err(source) => return Err(not_provided(input)(source)),
         }
     }
     if let Some(generate) = &input.generate {
         return Ok(InputPlace::Generator(generate.clone()));
     }
-    Err(InputError::Missing {
-        name: input.name.clone(),
-        wanted: match (&input.data, &input.url) {
-            (Some(data), _) => data.display().to_string(),
-            (None, Some(url)) => url.clone(),
-            (None, None) => input.name.display().to_string(),
-        },
-    })
+    let name = input.name.display();
+    let wanted = match (&input.data, &input.url) {
+        (Some(data), _) => data.display().to_string(),
+        (None, Some(url)) => url.clone(),
+        (None, None) => name.to_string(),
+    };
+    bail!(
+        Fetch,
+        "failed to provide input {name}: {wanted} is neither in a data mirror nor in the cache, and the manifest names no generator; \
+         pass the folder that contains it with --data-mirror"
+    )
 }

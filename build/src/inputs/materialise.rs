@@ -18,35 +18,20 @@ pub struct InputUsed {
     pub bytes: u64,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    #[error("failed to provide input {}: {source}", name.display())]
-    Fetch {
-        name: PathBuf,
-        #[source]
-        source: Box<FetchError>,
-    },
-    #[error(
-        "failed to provide input {}: {} is neither in a data mirror nor in the cache, and the manifest names no generator; \
-         pass the folder that contains it with --data-mirror", name.display(), wanted
-    )]
-    Missing { name: PathBuf, wanted: String },
-    #[error("failed to write input {}: {source}; check permissions and free space", path.display())]
-    Write { path: PathBuf, source: io::Error },
+pub(super) fn not_provided(input: &Input) -> impl FnOnce(FetchError) -> Failure {
+    let name = input.name.display();
+    move |error| {
+        let message = format!("failed to provide input {name}: {error}");
+        Failure::new(FailureKind::Fetch, message)
+    }
 }
 
-impl InputError {
-    pub(super) fn fetch(input: &Input) -> impl FnOnce(FetchError) -> Self {
-        let name = input.name.clone();
-        |source| Self::Fetch {
-            name,
-            source: Box::new(source),
-        }
-    }
-
-    fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        |source| Self::Write { path, source }
+fn not_written(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    let path = path.display();
+    move |error| {
+        let advice = "check permissions and free space";
+        let message = format!("failed to write input {path}: {error}; {advice}");
+        Failure::new(FailureKind::Internal, message)
     }
 }
 
@@ -55,19 +40,19 @@ pub fn materialise(
     size: &Size,
     options: &FetchOptions,
     run_dir: &Path,
-) -> Result<Vec<InputUsed>, InputError> {
+) -> Result<Vec<InputUsed>, Failure> {
     let provide = |input: &Input| {
         let (path, sha256, origin) = match find_input(suite, input, options)? {
             InputPlace::File(path, origin) => (path, input.sha256, origin),
             InputPlace::Generator(generator) => {
                 let generated_file = generated(&generator, &Cache::new(&options.cache_dir));
-                let (sha256, path) = generated_file.map_err(InputError::fetch(input))?;
+                let (sha256, path) = generated_file.map_err(not_provided(input))?;
                 (path, Some(sha256), Origin::Generated)
             }
         };
         let target = run_dir.join(&input.name);
         if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(InputError::write(parent))?;
+            fs::create_dir_all(parent).map_err(not_written(parent))?;
         }
         let (sha256, bytes) = copy(&path, &target, sha256.as_ref(), input)?;
         Ok(InputUsed {
@@ -101,26 +86,16 @@ fn copy(
     to: &Path,
     expected: Option<&Sha256>,
     input: &Input,
-) -> Result<(Sha256, u64), InputError> {
+) -> Result<(Sha256, u64), Failure> {
     let open = File::open(from).map_err(fetch::io("open", from));
-    let mut reader = open.map_err(InputError::fetch(input))?;
-    let mut writer = File::create(to).map_err(InputError::write(to))?;
-    io::copy(&mut reader, &mut writer).map_err(InputError::write(to))?;
-    let (found, bytes) = hash_file(to).map_err(InputError::fetch(input))?;
+    let mut reader = open.map_err(not_provided(input))?;
+    let mut writer = File::create(to).map_err(not_written(to))?;
+    io::copy(&mut reader, &mut writer).map_err(not_written(to))?;
+    let (found, bytes) = hash_file(to).map_err(not_provided(input))?;
     if let Err(wrong) = check_hash(&from.display().to_string(), &found, expected) {
         // Never leave a wrong file where a program might read it.
-        fs::remove_file(to).map_err(InputError::write(to))?;
-        return Err(InputError::fetch(input)(wrong));
+        fs::remove_file(to).map_err(not_written(to))?;
+        return Err(not_provided(input)(wrong));
     }
     Ok((found, bytes))
-}
-
-impl From<InputError> for Failure {
-    fn from(error: InputError) -> Self {
-        let kind = match &error {
-            InputError::Write { .. } => FailureKind::Internal,
-            _ => FailureKind::Fetch,
-        };
-        Failure::new(kind, error.to_string())
-    }
 }

@@ -8,7 +8,6 @@ mod tests;
 
 pub use find::{InputPlace, find_input};
 pub use generator::Generator;
-pub(crate) use materialise::InputError;
 pub use materialise::{InputUsed, materialise};
 
 pub use crate::fetch::Origin;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::*;
+use crate::failure::{Failure, FailureKind};
 use crate::fetch::{FetchOptions, hash_bytes};
 use crate::manifest::{Suite, load_suite};
 
@@ -372,7 +373,7 @@ fn suite(folder: &Path, inputs: &str) -> Suite {
     load_suite(&folder.join("suite")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn provide(folder: &Path, inputs: &str) -> Result<Vec<InputUsed>, InputError> {
+fn provide(folder: &Path, inputs: &str) -> Result<Vec<InputUsed>, Failure> {
     let suite = suite(folder, inputs);
     let options = FetchOptions {
         download: crate::fetch::DownloadLimits::default(),
@@ -448,9 +449,9 @@ fn an_input_without_any_source_is_an_error() {
     );
     let inputs = format!("{{name: a, url: \"https://127.0.0.1:1/a\", sha256: {RIGHT}}}");
     let error = provide(folder.path(), &inputs).unwrap_err();
-    assert!(matches!(error, InputError::Fetch { .. }), "{error}");
+    assert_eq!(error.kind, FailureKind::Fetch, "{error}");
     let error = provide(folder.path(), "{name: a, shipped: none.txt}").unwrap_err();
-    assert!(matches!(error, InputError::Fetch { .. }), "{error}");
+    assert_eq!(error.kind, FailureKind::Fetch, "{error}");
 }
 
 #[test]
