@@ -2,6 +2,7 @@
 //! might have neither Clang nor the sources, so everything that nvcc needs is written into one file.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -66,15 +67,6 @@ impl Builder {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum RecipeError {
-    #[error(transparent)]
-    Io(#[from] IoError),
-    /// Contains the first line of the compiler's output.
-    #[error("nvcc failed: {0}")]
-    Nvcc(String),
-}
-
 impl Recipe {
     fn new(program: &Program, arch: u32) -> Result<Self> {
         let mut files = constants::set(program)?;
@@ -100,7 +92,7 @@ impl Recipe {
         })
     }
 
-    pub fn build(recipe: &Path, nvcc: &Path, folder: &Path) -> Result<PathBuf, RecipeError> {
+    pub fn build(recipe: &Path, nvcc: &Path, folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
         let text = fs::read(recipe).map_err(IoError::at("read", recipe))?;
         let recipe: Self = serde_json::from_slice(&text)
             .map_err(|error| IoError::at("read", recipe)(error.into()))?;
@@ -124,7 +116,7 @@ impl Recipe {
                 let text = String::from_utf8_lossy(&text);
                 let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
                 let first = lines.next().unwrap_or("no message");
-                return Err(RecipeError::Nvcc(first.to_owned()));
+                return Err(format!("nvcc failed: {first}").into());
             }
         }
         Ok(working_folder.join(PROGRAM))
