@@ -10,7 +10,7 @@ use superstep_trace::{Backend, Protocol};
 const ABORTED: Option<End> = Some(End::Signalled(6));
 const KILLED: Option<End> = Some(End::Signalled(9));
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Case {
     pub group: &'static str,
     pub name: String,
@@ -46,17 +46,11 @@ impl Case {
             name: name.to_owned(),
             program,
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
-            config: Config::default(),
-            kill_after_s: None,
-            file_limit_kib: None,
             end: Some(End::Exited(0)),
             exact: true,
             min_whole_launches: 1,
-            transfers: false,
             complete: Some(true),
-            fault: None,
-            warning: None,
-            same: None,
+            ..Case::default()
         }
     }
 }
