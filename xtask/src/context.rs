@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use superstep_toolchain::{InstallError, Missing, Toolchain};
+use superstep_toolchain::{InstallError, LLVM_PREFIX_VARIABLE, Missing, Toolchain};
 use xshell::{Cmd, Shell, cmd};
 
 pub struct Context {
@@ -64,8 +64,7 @@ impl Context {
     /// Returns `cargo` with LLVM's prefix in its environment, which `instrument` needs. The value is always the same,
     /// since a change would cause a rebuild.
     pub fn cargo(&self, toolchain: &Toolchain) -> Cmd<'_> {
-        let (name, prefix) = toolchain.llvm_build_variable();
-        cmd!(self.shell, "cargo").env(name, prefix)
+        cmd!(self.shell, "cargo").env(LLVM_PREFIX_VARIABLE, &toolchain.llvm.prefix)
     }
 }
 

@@ -51,11 +51,6 @@ impl Toolchain {
     pub fn install(purpose: Purpose, progress: Progress) -> Result<Toolchain, InstallError> {
         install::install(&Search::from_environment(purpose), progress)
     }
-
-    /// Returns the environment variable and value with which `cargo build` finds LLVM for the `instrument` package.
-    pub fn llvm_build_variable(&self) -> (&'static str, &std::path::Path) {
-        (LLVM_PREFIX_VARIABLE, &self.llvm.prefix)
-    }
 }
 
 #[derive(Debug)]

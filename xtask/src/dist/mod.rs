@@ -8,7 +8,7 @@ mod sbom;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use superstep_toolchain::Toolchain;
+use superstep_toolchain::{LLVM_PREFIX_VARIABLE, Toolchain};
 use xshell::{Cmd, cmd};
 
 use crate::checks::TARGET;
@@ -66,12 +66,12 @@ fn binaries(context: &Context, toolchain: &Toolchain, zig: &Path) -> Result<Path
     let zigbuild = zig.join("bin/cargo-zigbuild");
     let target = format!("{TARGET}.{}", GLIBC);
     let packages = (build::RUN_PACKAGES.iter()).flat_map(|package| ["-p", package]);
-    let (name, prefix) = toolchain.llvm_build_variable();
     let cargo = cmd!(
         context.shell,
         "{zigbuild} zigbuild --locked --release --target {target}"
     );
-    with_zig(context, zig, cargo.args(packages).env(name, prefix))
+    with_zig(context, zig, cargo.args(packages))
+        .env(LLVM_PREFIX_VARIABLE, &toolchain.llvm.prefix)
         .run()
         .context("failed to build Superstep with Zig; the compiler's message is above")?;
     Ok(context.target_dir()?.join(TARGET).join("release"))
