@@ -28,19 +28,16 @@ impl Context {
         })
     }
 
-    /// Returns the members of the workspace and their dependencies from `cargo metadata`.
-    pub fn metadata(&self) -> Result<serde_json::Value> {
-        let text = cmd!(
-            self.shell,
-            "cargo metadata --format-version 1 --locked --no-deps"
-        );
+    /// Returns the members of the workspace and their dependencies from `cargo metadata` with these `options`.
+    pub fn metadata(&self, options: &[&str]) -> Result<serde_json::Value> {
+        let text = cmd!(self.shell, "cargo metadata --format-version 1 --locked").args(options);
         serde_json::from_str(&text.quiet().read()?)
             .context("failed to read the output of cargo metadata")
     }
 
     /// Returns the target folder, which depends on `CARGO_TARGET_DIR` and Cargo's configuration.
     pub fn target_dir(&self) -> Result<PathBuf> {
-        let metadata = self.metadata()?;
+        let metadata = self.metadata(&["--no-deps"])?;
         let target = metadata["target_directory"].as_str();
         Ok(Path::new(target.context("cargo metadata names no target folder")?).to_owned())
     }

@@ -15,9 +15,7 @@ const PREFIXES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTI
 /// Copies the licences of all libraries listed in `sboms`, and those of Rust's and Zig's own libraries, into `folder`.
 pub fn collect(context: &Context, sboms: &Path, zig: &Path, folder: &Path) -> Result<()> {
     let shell = &context.shell;
-    let text = cmd!(shell, "cargo metadata --format-version 1 --locked");
-    let metadata: Value = serde_json::from_str(&text.quiet().read()?)
-        .context("failed to read the output of cargo metadata")?;
+    let metadata = context.metadata(&[])?;
     let listed = listed(shell, sboms)?;
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let text = |key: &str| package[key].as_str().unwrap_or_default();

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_dependency_that_violates_the_layers_is_found() {
-    let mut metadata = Context::new().unwrap().metadata().unwrap();
+    let mut metadata = Context::new().unwrap().metadata(&["--no-deps"]).unwrap();
     assert_eq!(layers(&metadata), [""; 0]);
     let packages = metadata["packages"].as_array_mut().unwrap();
     let trace = packages.iter_mut().find(|p| p["name"] == "superstep-trace");
