@@ -55,7 +55,8 @@ pub(super) fn member(
         if !parts.all(|part| matches!(part, Component::CurDir | Component::Normal(_))) {
             return Err(named("is outside the archive's folder"));
         }
-        if below_top_folder(&name) != data {
+        let below_top = name.components().filter(|part| *part != Component::CurDir);
+        if !below_top.skip(1).eq(data.components()) {
             continue;
         }
         if !entry.header().entry_type().is_file() {
@@ -72,11 +73,4 @@ pub(super) fn member(
         return Err(too_long(format!("the unpacked {}", archive.url)));
     }
     Ok(None)
-}
-
-fn below_top_folder(path: &Path) -> PathBuf {
-    path.components()
-        .filter(|part| *part != Component::CurDir)
-        .skip(1)
-        .collect()
 }
