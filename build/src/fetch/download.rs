@@ -47,12 +47,6 @@ const CURL_TOO_LONG: i32 = 63;
 const RANGE_NOT_SATISFIABLE: u16 = 416;
 const TOO_MANY_REQUESTS: u16 = 429;
 
-enum Attempt {
-    Done,
-    /// The attempt failed for this reason, but a retry might succeed. Bytes already received are kept.
-    Failed(String),
-}
-
 pub(super) fn into_cache(
     url: &str,
     sha256: &Sha256,
@@ -71,7 +65,7 @@ pub(super) fn into_cache(
     let mut is_resumed = max_received > 0;
     loop {
         match attempt(url, &partial, limits)? {
-            Attempt::Done => {
+            None => {
                 let (found, _) = hash_file(&partial)?;
                 if found == *sha256 {
                     return cache.adopt(&partial, sha256);
@@ -83,7 +77,7 @@ pub(super) fn into_cache(
                 is_resumed = false;
                 continue;
             }
-            Attempt::Failed(why) => {
+            Some(why) => {
                 let received = partial_bytes(&partial);
                 is_resumed |= received > 0;
                 failures += 1;
@@ -101,7 +95,8 @@ pub(super) fn into_cache(
     }
 }
 
-fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt> {
+/// Returns `None` after a download, or why the attempt failed if a retry might succeed. Bytes already received are kept.
+fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Option<String>> {
     let start = partial_bytes(partial);
     let file = OpenOptions::new().create(true).append(true).open(partial);
     let mut file = file.map_err(io("create", partial))?;
@@ -125,20 +120,20 @@ fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt
     let (message, status) = text.trim_end().rsplit_once('\n').unwrap_or_default();
     let status: u16 = status.parse().unwrap_or(0);
     match output.status.code() {
-        Some(0) => Ok(Attempt::Done),
+        Some(0) => Ok(None),
         // There is nothing past the received bytes; the hash shows whether the file is complete.
-        Some(CURL_HTTP_ERROR) if status == RANGE_NOT_SATISFIABLE && start > 0 => Ok(Attempt::Done),
+        Some(CURL_HTTP_ERROR) if status == RANGE_NOT_SATISFIABLE && start > 0 => Ok(None),
         Some(CURL_HTTP_ERROR) if status < 500 && status != TOO_MANY_REQUESTS => {
             Err(unreachable(url, format!("the server returned {status}")))
         }
-        Some(CURL_HTTP_ERROR) => Ok(Attempt::Failed(format!("the server returned {status}"))),
+        Some(CURL_HTTP_ERROR) => Ok(Some(format!("the server returned {status}"))),
         // The server cannot send part of a file.
         Some(CURL_RANGE_ERROR) if start > 0 => {
             remove(partial)?;
             attempt(url, partial, limits)
         }
         Some(CURL_TOO_LONG) => Err(too_long(url, limits)),
-        _ => Ok(Attempt::Failed(message.trim().to_owned())),
+        _ => Ok(Some(message.trim().to_owned())),
     }
 }
 
