@@ -41,8 +41,8 @@ enum Arg {
 #[derive(Debug, Clone, Default)]
 pub struct Args {
     list: Vec<Arg>,
-    /// Name of the dependency file that the command writes, for compilations that read headers.
-    headers: Option<&'static str>,
+    /// Whether the command reads headers and lists them in [`DEPENDENCIES`].
+    reads_headers: bool,
 }
 
 impl Args {
@@ -81,9 +81,10 @@ impl Args {
 
     /// Includes in the key the content of the headers that the compiler reads.
     pub fn reading_headers(self) -> Self {
-        let headers = Some(DEPENDENCIES);
-        let args = self.text("-MD").output("-MF", DEPENDENCIES);
-        Self { headers, ..args }
+        Self {
+            reads_headers: true,
+            ..self.text("-MD").output("-MF", DEPENDENCIES)
+        }
     }
 
     pub fn and(self, others: Args) -> Self {
@@ -202,19 +203,19 @@ impl Stage<'_> {
     }
 
     fn cached(&self, runner: &Runner, command_key: &str) -> Option<PathBuf> {
-        let key = match self.args.headers {
-            None => command_key.to_owned(),
-            Some(_) => self.key_with(command_key, &runner.cache.headers(command_key)?)?,
+        let key = match self.args.reads_headers {
+            false => command_key.to_owned(),
+            true => self.key_with(command_key, &runner.cache.headers(command_key)?)?,
         };
         runner.cache.find(&key, self.outputs)
     }
 
     /// Returns the key of a step that ran in `folder`, and stores the list of the headers that it read.
     fn headers_key(&self, runner: &Runner, command_key: &str, folder: &Path) -> Result<String> {
-        let Some(name) = self.args.headers else {
+        if !self.args.reads_headers {
             return Ok(command_key.to_owned());
-        };
-        let path = folder.join(name);
+        }
+        let path = folder.join(DEPENDENCIES);
         let text =
             fs::read_to_string(&path).map_err(BuildError::io("read the dependency file", &path))?;
         let list = depfile::parse(&text);
@@ -280,13 +281,11 @@ impl Stage<'_> {
         let output = command.output();
         let output = output.map_err(BuildError::tool(&self.tool.path))?;
         if output.status.success() && self.outputs.iter().all(|name| outputs.join(name).is_file()) {
-            let path = outputs.join(MESSAGES);
-            return match self.args.headers {
-                Some(_) if !output.stderr.is_empty() => {
-                    fs::write(&path, output.stderr).map_err(BuildError::io("write", &path))
-                }
-                _ => Ok(()),
-            };
+            if self.args.reads_headers && !output.stderr.is_empty() {
+                let path = outputs.join(MESSAGES);
+                fs::write(&path, output.stderr).map_err(BuildError::io("write", &path))?;
+            }
+            return Ok(());
         }
         if interrupt::requested_after_failure() {
             return Err(BuildError::Interrupted);

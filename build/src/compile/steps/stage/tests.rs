@@ -35,10 +35,10 @@ fn copy<'a>(tool: &'a Tool, folder: &'a Path) -> Stage<'a> {
         },
         tool,
         args: Args {
-            headers: Some("deps"),
+            reads_headers: true,
             ..Args::of(["-c", script, "sh"])
                 .input("in")
-                .with(["out", "deps"].map(Arg::Output))
+                .with(["out", DEPENDENCIES].map(Arg::Output))
         },
         outputs: &["out"],
     }
