@@ -132,11 +132,7 @@ pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
         TableName::Sites => sites(capture).collect(),
         TableName::Allocations => allocations(capture).collect(),
         TableName::Transfers => {
-            let options = Options {
-                transfers: true,
-                ..Options::default()
-            };
-            let analysis = analyse(capture, options)?;
+            let analysis = analyse(capture, Options::transfers())?;
             Table::of(&analysis.communication.transfers.to_vec()?)
         }
         TableName::Accesses => Table::of::<AccessRow>(&[]),

@@ -152,8 +152,7 @@ proptest! {
             .map(|(write, groups)| (if write { "write" } else { "read" }, groups))
             .collect();
         let capture = common::capture(&folder.path().join("capture"), &named);
-        let options = Options { transfers: true, ..Options::default() };
-        let exact = superstep_analysis::analyse(&capture, options).unwrap().communication;
+        let exact = superstep_analysis::analyse(&capture, Options::transfers()).unwrap().communication;
         let matched = Matched::new(&Accesses::new(&capture).unwrap());
 
         let mut sizes = Vec::new();

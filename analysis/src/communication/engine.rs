@@ -53,6 +53,14 @@ impl Options {
         }
     }
 
+    /// Returns the options that keep only the volumes and transfers.
+    pub fn transfers() -> Self {
+        Self {
+            transfers: true,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn matches_addresses(&self) -> bool {
         self.matching == Matching::ExactAddress
     }

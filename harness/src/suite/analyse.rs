@@ -55,12 +55,8 @@ pub(super) fn communication(
     folder: &Path,
     options: &AnalysisOptions,
 ) -> Result<Analysis, Failure> {
-    let requested = Options {
-        transfers: true,
-        ..Options::default()
-    };
     let limit = memory_limit(options.analysis_memory, folder);
-    analyse_within(capture, requested, &limit).map_err(capture::failure)
+    analyse_within(capture, Options::transfers(), &limit).map_err(capture::failure)
 }
 
 /// Returns the names of the variables that receive the addresses of a capture's allocations, according to the source.

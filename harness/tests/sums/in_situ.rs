@@ -200,11 +200,7 @@ impl Program {
 }
 
 fn analysis_of(capture: &Capture) -> Analysis {
-    let options = Options {
-        transfers: true,
-        ..Options::default()
-    };
-    analyse(capture, options).unwrap()
+    analyse(capture, Options::transfers()).unwrap()
 }
 
 fn open_complete(folder: &Path) -> Capture {

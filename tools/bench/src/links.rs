@@ -256,11 +256,7 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
             }
         }
     }
-    let options = Options {
-        transfers: true,
-        ..Options::default()
-    };
-    let analysis = analyse(capture, options).map_err(capture_failure)?;
+    let analysis = analyse(capture, Options::transfers()).map_err(capture_failure)?;
     let devices: Vec<u32> = capture.launches().map(|it| it.launch.device).collect();
     let mut transferred_bytes = 0;
     (analysis.communication.transfers)

@@ -138,7 +138,7 @@ impl Reference {
         match self.analysis.get() {
             Some(analysis) => Ok(analysis),
             None => {
-                let analysis = communication(&self.capture)?;
+                let analysis = analyse(&self.capture, Options::transfers())?;
                 Ok(self.analysis.get_or_init(|| analysis))
             }
         }
@@ -197,7 +197,7 @@ impl Reference {
         // The communication of a partial trace cannot be derived from the whole trace.
         let is_whole = capture.complete && requested.is_none();
         if capture.is_in_situ() && is_whole && self.is_deterministic() {
-            let in_situ = communication(capture).map_err(capture_failure)?;
+            let in_situ = analyse(capture, Options::transfers()).map_err(capture_failure)?;
             let traced = self.analysis().map_err(capture_failure)?;
             let check = in_situ_equal(&in_situ, traced, capture.sites(), Order::Fixed);
             problems.extend((!check.ok).then_some(check.detail));
@@ -302,14 +302,6 @@ fn key(record: &LaunchRecord) -> (StreamId, LaunchId) {
 /// from other loads.
 fn has_waits(sites: &SiteTable) -> bool {
     sites.iter().any(|site| site.waits)
-}
-
-fn communication(capture: &Capture) -> Result<Analysis, AnalysisError> {
-    let options = Options {
-        transfers: true,
-        ..Options::default()
-    };
-    analyse(capture, options)
 }
 
 /// Returns the accesses and bytes of loads, stores and atomics.
