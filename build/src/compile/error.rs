@@ -19,22 +19,16 @@ pub enum BuildError {
         command: String,
         output: String,
     },
-    #[error("failed to start {}: {source}; `superstep doctor` says what is missing and how to install it", tool.display())]
-    Tool {
-        tool: PathBuf,
-        source: std::io::Error,
-    },
+    #[error("{0}; `superstep doctor` says what is missing and how to install it")]
+    Tool(IoError),
     #[error("failed to find {what}: {reason}")]
     Installation {
         what: String,
         /// Includes a hint.
         reason: String,
     },
-    #[error("failed to read {}: {source}; check the path in the manifest", path.display())]
-    Source {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    #[error("{0}; check the path in the manifest")]
+    Source(IoError),
     #[error(transparent)]
     Io(IoError),
     #[error("failed to build {subject}: {reason}")]
@@ -60,13 +54,13 @@ impl BuildError {
     }
 
     pub(crate) fn tool(tool: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
-        let tool = tool.into();
-        move |source| Self::Tool { tool, source }
+        let at = IoError::at("start", tool);
+        move |source| Self::Tool(at(source))
     }
 
     pub(crate) fn source(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Source { path, source }
+        let at = IoError::at("read", path);
+        move |source| Self::Source(at(source))
     }
 
     pub(crate) fn io(
@@ -81,10 +75,10 @@ impl BuildError {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         let kind = match &error {
-            BuildError::Command { .. }
-            | BuildError::Source { .. }
-            | BuildError::Unsupported { .. } => FailureKind::Build,
-            BuildError::Tool { .. } | BuildError::Installation { .. } => FailureKind::Tool,
+            BuildError::Command { .. } | BuildError::Source(_) | BuildError::Unsupported { .. } => {
+                FailureKind::Build
+            }
+            BuildError::Tool(_) | BuildError::Installation { .. } => FailureKind::Tool,
             BuildError::Io(_) => FailureKind::Internal,
             BuildError::Interrupted => FailureKind::Interrupted,
         };
