@@ -136,7 +136,7 @@ impl Links {
         let config = Config::default();
         let program_bytes = self.start(&self.program.native, way, parts, config, folder.path())?;
         let after = self.count()?;
-        let counted = before.zip(after).map(|(before, after)| after - before);
+        let counted = before.zip(after).map(|(before, after)| after.since(before));
         let traces = self.traced(way, parts)?;
         let mut trace = Traced::default();
         for capture in &traces.captures {

@@ -1,6 +1,5 @@
 //! NVLink's data counters, from `nvidia-smi`.
 
-use std::ops::Sub;
 use std::process::Command;
 
 use superstep_build::bail;
@@ -16,10 +15,8 @@ pub struct Traffic {
     pub received_bytes: u64,
 }
 
-impl Sub for Traffic {
-    type Output = Self;
-
-    fn sub(self, before: Self) -> Self {
+impl Traffic {
+    pub fn since(self, before: Self) -> Self {
         Self {
             sent_bytes: self.sent_bytes.saturating_sub(before.sent_bytes),
             received_bytes: self.received_bytes.saturating_sub(before.received_bytes),
