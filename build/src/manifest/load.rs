@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::error::{Result, Text};
 use super::model::{Benchmark, Suite};
+use super::position::Step;
 use super::validate::{At, Valid, require};
 
 pub(super) const MANUAL: &str = "docs/manifest.md";
@@ -16,7 +17,7 @@ pub fn load_suite(folder: &Path) -> Result<Suite> {
     let text = Text::read(&path, MANUAL, &hint)?;
     let mut suite = suite(&text, folder)?;
     for (index, name) in suite.names.iter().enumerate() {
-        let check = |valid: Valid| text.check(valid.at(index).at("benchmarks"));
+        let check = |valid: Valid| text.check(valid.at(Step::Index(index)).at("benchmarks"));
         let path = folder.join(format!("{name}.yaml"));
         let shown = path.display();
         check(require(

@@ -21,12 +21,6 @@ impl From<&str> for Step {
     }
 }
 
-impl From<usize> for Step {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
-    }
-}
-
 /// Returns the position of the value at the end of `steps`, or of the last value on that path that exists.
 pub fn position(content: &str, steps: &[Step]) -> Location {
     let find = |count: usize| {

@@ -54,7 +54,7 @@ pub(crate) fn each<T>(
 ) -> Valid {
     for index in 0..items.len() {
         let (before, rest) = items.split_at_mut(index);
-        check(&mut rest[0], before).at(index).at(key)?;
+        check(&mut rest[0], before).at(Step::Index(index)).at(key)?;
     }
     Ok(())
 }
@@ -271,7 +271,7 @@ impl Benchmark {
                 ),
                 "list every file that is needed from a git source",
             )
-            .at(0)
+            .at(Step::Index(0))
             .at("files")?;
             self.files.push(file.clone());
         }
