@@ -2,7 +2,7 @@
 
 use crate::declare::{MEANING, Row, TABLE, UNIT, field, owned};
 use crate::error::{FileError, Result};
-use crate::value::{self, Batch};
+use crate::value;
 use crate::write::{Format, Writer};
 use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
@@ -46,7 +46,7 @@ fn text<'a>(metadata: &'a Metadata, key: &str) -> &'a str {
 impl Table {
     pub fn of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Self {
         Self {
-            batch: Batch::of(rows),
+            batch: value::batch(rows),
         }
     }
 

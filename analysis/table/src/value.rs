@@ -6,7 +6,7 @@ use arrow_array::builder::{
     make_builder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::DataType;
 
 /// Type of the cells in a column.
 pub trait Value {
@@ -73,52 +73,37 @@ pub fn column<V: Value>(values: &[V]) -> ArrayRef {
     column.finish()
 }
 
-/// Turns rows into a batch. Only the rows' cells depend on the type of the table, which keeps the generated code small.
-pub struct Batch {
-    schema: SchemaRef,
-    columns: Vec<Box<dyn ArrayBuilder>>,
-}
-
 /// Number of rows whose cells are collected before they are added to the columns.
 const ROWS_AT_ONCE: usize = 1 << 10;
 
-impl Batch {
-    pub fn of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> RecordBatch {
-        let mut batch = Self::new(R::schema());
-        let mut cells = Vec::new();
-        for (number, row) in rows.into_iter().enumerate() {
-            if number % ROWS_AT_ONCE == 0 {
-                batch.append(&mut cells);
-            }
-            row.cells(&mut cells);
+/// Turns rows into a batch. Cells are added to columns by code that does not depend on the type of the table, which keeps
+/// the generated code small.
+pub fn batch<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) -> RecordBatch {
+    let schema = R::schema();
+    let fields = schema.fields().iter();
+    let mut columns: Vec<_> = fields
+        .map(|field| make_builder(field.data_type(), 0))
+        .collect();
+    let mut cells = Vec::new();
+    for (number, row) in rows.into_iter().enumerate() {
+        if number % ROWS_AT_ONCE == 0 {
+            append_rows(&mut columns, &mut cells);
         }
-        batch.append(&mut cells);
-        batch.finish()
+        row.cells(&mut cells);
     }
+    append_rows(&mut columns, &mut cells);
+    let arrays = columns.iter_mut().map(|column| column.finish());
+    RecordBatch::try_new(schema, arrays.collect())
+        .expect("fields and cells come from the same declaration")
+}
 
-    fn new(schema: SchemaRef) -> Self {
-        let fields = schema.fields().iter();
-        let columns = fields.map(|field| make_builder(field.data_type(), 0));
-        Self {
-            columns: columns.collect(),
-            schema,
+/// Moves the cells of whole rows to the columns.
+fn append_rows(columns: &mut [Box<dyn ArrayBuilder>], cells: &mut Vec<Cell<'_>>) {
+    let count = columns.len();
+    for (number, column) in columns.iter_mut().enumerate() {
+        for &cell in cells.iter().skip(number).step_by(count) {
+            append(&mut **column, cell);
         }
     }
-
-    /// Moves the cells of whole rows to the columns.
-    fn append(&mut self, cells: &mut Vec<Cell<'_>>) {
-        let count = self.columns.len();
-        for (number, column) in self.columns.iter_mut().enumerate() {
-            for &cell in cells.iter().skip(number).step_by(count) {
-                append(&mut **column, cell);
-            }
-        }
-        cells.clear();
-    }
-
-    fn finish(mut self) -> RecordBatch {
-        let arrays = self.columns.iter_mut().map(|column| column.finish());
-        RecordBatch::try_new(self.schema, arrays.collect())
-            .expect("fields and cells come from the same declaration")
-    }
+    cells.clear();
 }

@@ -5,7 +5,7 @@ use crate::error::{FileError, Result};
 use crate::parquet;
 use crate::staged::Staged;
 use crate::table::{columns, file};
-use crate::value::Batch;
+use crate::value;
 use ::parquet::arrow::ArrowWriter;
 use arrow_array::RecordBatch;
 use arrow_json::writer::JsonFormat;
@@ -157,7 +157,7 @@ impl<R: Row> Rows<R> {
 
     fn flush(&mut self) -> Result<()> {
         if !self.rows.is_empty() {
-            let batch = Batch::of(&self.rows);
+            let batch = value::batch(&self.rows);
             self.rows.clear();
             self.writer.write(&batch)?;
         }
