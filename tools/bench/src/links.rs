@@ -89,9 +89,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         Backend::Cpu => &WAYS[..3],
         Backend::Cuda => &WAYS,
     };
-    let (mut uncut, traces) = links.row("peer", 1)?;
+    let (mut uncut, (captures, _folder)) = links.row("peer", 1)?;
     uncut.way = "one device".to_owned();
-    let model_bytes = predicted(&traces.captures)?;
+    let model_bytes = predicted(&captures)?;
     let mut rows = vec![uncut];
     for way in ways {
         let mut row = links.row(way, 2)?.0;
@@ -124,10 +124,7 @@ struct Links {
 }
 
 /// The captures of a run, one per process, and their folder.
-struct Traces {
-    captures: Vec<Capture>,
-    _folder: tempfile::TempDir,
-}
+type Traces = (Vec<Capture>, tempfile::TempDir);
 
 impl Links {
     fn row(&mut self, way: &str, parts: u32) -> Result<(Row, Traces), Failure> {
@@ -137,9 +134,9 @@ impl Links {
         let program_bytes = self.start(&self.program.native, way, parts, config, folder.path())?;
         let after = self.count()?;
         let counted = before.zip(after).map(|(before, after)| after.since(before));
-        let traces = self.traced(way, parts)?;
+        let (captures, captures_folder) = self.traced(way, parts)?;
         let mut trace = Traced::default();
-        for capture in &traces.captures {
+        for capture in &captures {
             trace = trace.and(traced(capture)?);
         }
         let row = Row {
@@ -150,7 +147,7 @@ impl Links {
             nvlink_sent_bytes: counted.map(|it| it.sent_bytes),
             model_error_percent: None,
         };
-        Ok((row, traces))
+        Ok((row, (captures, captures_folder)))
     }
 
     fn traced(&mut self, way: &str, parts: u32) -> Result<Traces, Failure> {
@@ -180,10 +177,7 @@ impl Links {
         if let Some(problem) = problems.first() {
             bail!(Verification, "the trace of {way} is incomplete: {problem}");
         }
-        Ok(Traces {
-            captures,
-            _folder: folder,
-        })
+        Ok((captures, folder))
     }
 
     fn count(&self) -> Result<Option<Traffic>, Failure> {

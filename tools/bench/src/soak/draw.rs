@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::fmt;
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
@@ -121,18 +120,15 @@ impl Draw {
             }),
         }
     }
-}
 
-impl fmt::Display for Draw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (name, value)) in self.config.to_env().iter().enumerate() {
-            let separator = if index > 0 { " " } else { "" };
-            write!(f, "{separator}{name}={}", value.display())?;
-        }
-        match self.kill {
-            Some(at) => write!(f, ", killed after {:.3} s", at.as_secs_f64()),
-            None => Ok(()),
-        }
+    /// Returns the settings, and when the program is killed, in one line.
+    pub fn line(&self) -> String {
+        let settings = self.config.to_env().into_iter();
+        let settings = settings.map(|(name, value)| format!("{name}={}", value.display()));
+        let kill = self
+            .kill
+            .map(|at| format!(", killed after {:.3} s", at.as_secs_f64()));
+        settings.collect::<Vec<_>>().join(" ") + &kill.unwrap_or_default()
     }
 }
 

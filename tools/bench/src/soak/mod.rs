@@ -191,7 +191,7 @@ impl Soak<'_> {
         let seconds = start.elapsed().as_secs_f64();
         let is_right = verdict.problems.is_empty();
         let is_whole = draw.config.selection.is_everything();
-        let (word, what) = (if is_right { "right" } else { "WRONG" }, draw.to_string());
+        let (word, what) = (if is_right { "right" } else { "WRONG" }, draw.line());
         let name = program.name.clone();
         let duration = &program.traits.duration;
         if is_right && !verdict.killed && is_whole {
