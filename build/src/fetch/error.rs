@@ -57,8 +57,8 @@ pub enum FetchError {
         "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (the archive was not used)"
     )]
     Archive { url: String, detail: String },
-    #[error("failed to generate the input: {problem}; correct `generate` in the manifest")]
-    Generator { problem: String },
+    #[error("failed to generate the input: {0}; correct `generate` in the manifest")]
+    Generator(String),
     #[error(
         "failed to fetch {what}: --offline forbids network access; pass a local copy with {option}"
     )]

@@ -56,9 +56,7 @@ impl Generator {
         copied.map_err(io_error("write generated file", Path::new(&self.name)))?;
         match status.success() {
             true => Ok(()),
-            false => Err(FetchError::Generator {
-                problem: problem.trim_end().to_owned(),
-            }),
+            false => Err(FetchError::Generator(problem.trim_end().to_owned())),
         }
     }
 }

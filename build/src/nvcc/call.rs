@@ -36,7 +36,10 @@ impl Call<'_> {
         match self.args.mode {
             Mode::Link | Mode::SharedLibrary => self.link(),
             Mode::DeviceLink => {
-                let object = self.device_link()?;
+                let object = match self.link_device_code(&self.objects()?)? {
+                    Some(object) => object,
+                    None => self.builder.empty_object()?,
+                };
                 self.put(&object, self.output("a_dlink.o"))
             }
             Mode::Archive => {
@@ -283,11 +286,6 @@ impl Call<'_> {
             Ok(Word::File(object))
         };
         self.args.words.iter().enumerate().map(compile).collect()
-    }
-
-    fn device_link(&self) -> Result<PathBuf, Failure> {
-        self.link_device_code(&self.objects()?)
-            .and_then(|object| object.map_or_else(|| Ok(self.builder.empty_object()?), Ok))
     }
 
     fn link_device_code(&self, words: &[Word]) -> Result<Option<PathBuf>, Failure> {

@@ -218,9 +218,8 @@ pub(super) fn look_up(flag: &str) -> Option<(Meaning, Takes, Option<String>)> {
     let (letter, rest) = flag.split_at_checked(1)?;
     let (_, takes, meaning) = find(letter)?;
     let is_value = match (takes, meaning) {
-        (Nothing, _) => false,
         // Flags of other compilers begin with these letters.
-        (_, Machine) => rest == "32",
+        (Nothing, _) | (_, Machine) => false,
         (_, Accepted | Ignored(_)) => rest.bytes().all(|digit| digit.is_ascii_digit()),
         _ => true,
     };
