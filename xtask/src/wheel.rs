@@ -7,7 +7,7 @@ use xshell::{Cmd, cmd};
 
 use crate::build::PROFILE;
 use crate::context::Context;
-use crate::test_tools::python_packages;
+use crate::test_tools::pip_install;
 
 /// maturin, pinned by version and hash.
 const REQUIREMENTS: &str = include_str!("../wheel-requirements.txt");
@@ -21,7 +21,7 @@ pub fn build_with<'a>(
     context: &'a Context,
     settings: impl FnOnce(Cmd<'a>) -> Cmd<'a>,
 ) -> Result<PathBuf> {
-    let maturin = python_packages(context, REQUIREMENTS)?;
+    let maturin = pip_install(context, REQUIREMENTS, None)?;
     let folder = context.target_dir()?.join("wheel");
     // A wheel for another version would be found as well.
     context.shell.remove_path(&folder)?;

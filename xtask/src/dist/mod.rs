@@ -13,7 +13,7 @@ use xshell::{Cmd, cmd};
 
 use crate::checks::TARGET;
 use crate::context::Context;
-use crate::test_tools::python_packages;
+use crate::test_tools::pip_install;
 use crate::{build, wheel};
 
 /// Zig and cargo-zigbuild, pinned by version and hash.
@@ -27,7 +27,7 @@ const GLIBC: &str = "2.28";
 /// Builds everything into a separate folder, and prints the files with their checksums.
 pub fn run(context: &Context) -> Result<()> {
     let toolchain = build::toolchain()?;
-    let packages = PathBuf::from(python_packages(context, REQUIREMENTS)?);
+    let packages = PathBuf::from(pip_install(context, REQUIREMENTS, None)?);
     let place = context.target_dir()?.join("packages");
     // Files from another version would be listed as well.
     context.shell.remove_path(&place)?;
