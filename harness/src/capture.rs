@@ -42,7 +42,7 @@ pub fn failure(error: impl Into<ExportError>) -> Failure {
         }
         ExportError::Analysis(AnalysisError::TooLarge { .. } | AnalysisError::Mixed { .. })
         | ExportError::Line { .. } => FailureKind::Capture,
-        ExportError::NoTimes { .. }
+        ExportError::NoTimes(_)
         | ExportError::Choice { .. }
         | ExportError::Analysis(AnalysisError::NeedsTrace { .. }) => FailureKind::Usage,
         ExportError::Analysis(_) | ExportError::File(_) | ExportError::LostThread => {

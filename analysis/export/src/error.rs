@@ -16,9 +16,9 @@ pub enum ExportError {
     File(#[from] FileError),
     #[error(
         "failed to export the timeline of {}: its events have no times because it was imported; trace the program with Superstep",
-        path.display()
+        .0.display()
     )]
-    NoTimes { path: PathBuf },
+    NoTimes(PathBuf),
     /// A filter names a launch, kernel or column that the capture lacks.
     #[error("failed to select accesses: {reason}; the capture has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
     Choice { reason: String, known: Vec<String> },

@@ -22,9 +22,7 @@ const DEVICE: u32 = 1;
 pub fn write(capture: &Capture, path: &Path) -> Result<PathBuf> {
     let entries = entries(capture);
     if entries.is_empty() && capture.launches().next().is_some() {
-        return Err(ExportError::NoTimes {
-            path: capture.folder().to_owned(),
-        });
+        return Err(ExportError::NoTimes(capture.folder().to_owned()));
     }
     let mut file = Staged::create(path)?;
     let written = serde_json::to_writer(&mut file, &document(capture, entries));

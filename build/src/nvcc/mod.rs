@@ -106,26 +106,22 @@ fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failur
 
 impl Nvcc {
     fn answer(&self, mode: Mode) -> Option<String> {
+        let version = self.toolchain.cuda.version;
         let list = |format: fn(&u32) -> String| {
-            let all = architectures(self.toolchain.cuda.version.major).iter();
+            let all = architectures(version.major).iter();
             all.map(format).collect::<Vec<_>>().join("\n")
         };
         Some(match mode {
-            Mode::Version => self.banner(),
+            Mode::Version => format!(
+                "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep's stand-in, based on Clang\nCuda compilation tools, release {}.{}, V{version}",
+                version.major, version.minor
+            ),
             Mode::Help => flags::help(),
             Mode::RealArchitectures => list(|number| format!("sm_{number}")),
             Mode::VirtualArchitectures => list(|number| format!("compute_{number}")),
             Mode::Architectures => list(|number| format!("arch=compute_{number},code=sm_{number}")),
             _ => return None,
         })
-    }
-
-    fn banner(&self) -> String {
-        let version = self.toolchain.cuda.version;
-        let (major, minor) = (version.major, version.minor);
-        format!(
-            "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep's stand-in, based on Clang\nCuda compilation tools, release {major}.{minor}, V{version}"
-        )
     }
 
     fn describe(&self, args: &NvccInvocation, arch: u32) {

@@ -190,11 +190,7 @@ pub fn libraries(file: &Path) -> Result<Vec<Library>> {
     Ok(text.lines().filter_map(library).collect())
 }
 
-pub(crate) fn is_started(file: &Path) -> Result<bool> {
-    has_section(file, ".interp")
-}
-
-fn has_section(file: &Path, name: &str) -> Result<bool> {
+pub(crate) fn has_section(file: &Path, name: &str) -> Result<bool> {
     let content = ReadCache::new(File::open(file).map_err(BuildError::io("read", file))?);
     let parsed = object::File::parse(&content);
     Ok(parsed.is_ok_and(|file| file.section_by_name(name).is_some()))

@@ -14,7 +14,7 @@ use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 use serde::{Deserialize, Serialize};
 
-use crate::compile::link::libraries::{Supplier, is_started, libraries};
+use crate::compile::link::libraries::{Supplier, has_section, libraries};
 use crate::compile::{BuildError, Result};
 use crate::fetch::hash_bytes;
 
@@ -150,8 +150,8 @@ pub(crate) fn read_program(executable: &Path, records: &mut Vec<DeviceCodeRecord
     for library in libraries(executable)? {
         match (library.supplier(), library.path) {
             (Supplier::Program, Some(path)) => files.push(path),
-            // A plugin can need libraries that the program has already loaded.
-            (Supplier::Program, None) if is_started(executable)? => {
+            // A plugin, which has no interpreter, can need libraries that the program has already loaded.
+            (Supplier::Program, None) if has_section(executable, ".interp")? => {
                 let why = format!(
                     "the loader cannot find its shared library {}; add the library's folder to LD_LIBRARY_PATH",
                     library.name

@@ -196,7 +196,9 @@ impl Reference {
         }
         // The communication of a partial trace cannot be derived from the whole trace.
         let is_whole = capture.complete && requested.is_none();
-        if capture.is_in_situ() && is_whole && self.is_deterministic() {
+        let is_deterministic =
+            self.reproducibility == Reproducibility::Digests && !has_waits(self.capture.sites());
+        if capture.is_in_situ() && is_whole && is_deterministic {
             let in_situ = analyse(capture, Options::transfers()).map_err(capture_failure)?;
             let traced = self.analysis().map_err(capture_failure)?;
             let check = in_situ_equal(&in_situ, traced, capture.sites(), Order::Fixed);
@@ -214,10 +216,6 @@ impl Reference {
             duration: duration(capture),
             stored_bytes: capture.stored_bytes().map_err(capture_failure)?,
         })
-    }
-
-    fn is_deterministic(&self) -> bool {
-        self.reproducibility == Reproducibility::Digests && !has_waits(self.capture.sites())
     }
 
     /// Returns what is wrong with a launch, if anything. Its records are complete if `is_whole`.
