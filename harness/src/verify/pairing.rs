@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use superstep_analysis::Analysis;
-use superstep_trace::StreamId;
+use superstep_trace::Launch;
 
 use super::counts::Order;
 use super::in_situ::{COUNTED, volumes};
@@ -18,7 +18,7 @@ pub struct Pairing {
     pub in_situ: Vec<u32>,
 }
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Signature<'a> {
     kernel: &'a str,
     grid: [u32; 3],
@@ -29,16 +29,16 @@ struct Signature<'a> {
 /// A launch, its volumes (which may be inexact) and its number.
 type Known<'a> = (Signature<'a>, Vec<u64>, u32);
 
-type Streams<'a> = BTreeMap<StreamId, Vec<Known<'a>>>;
-
 /// Returns the possible pairings of launches, most likely first. Both runs must have the same number of launches.
 pub fn pairings(in_situ: &Analysis, traced: &Analysis, order: Order) -> Vec<Pairing> {
     let number = in_situ.counts.launches.len() as u32;
     let mut candidates = vec![(0..number).collect()];
     if order != Order::Fixed {
-        let runs = [in_situ, traced].map(launches);
-        candidates.extend(by_stream(&runs));
-        candidates.extend(by_launch(&runs));
+        let runs = [in_situ, traced];
+        let by_stream = runs.map(|run| groups(run, |launch, _| launch.stream));
+        let by_launch = runs.map(|run| groups(run, |_, number| number));
+        candidates.extend(paired(by_stream));
+        candidates.extend(paired(by_launch));
     }
     candidates.into_iter().map(Pairing::new).collect()
 }
@@ -53,8 +53,9 @@ impl Pairing {
     }
 }
 
-fn launches(analysis: &Analysis) -> Streams<'_> {
-    let mut streams = Streams::new();
+/// Returns the launches of a run in groups, in the order of the groups' keys.
+fn groups<K: Ord>(analysis: &Analysis, key: fn(&Launch, u32) -> K) -> Vec<Vec<Known<'_>>> {
+    let mut groups: BTreeMap<K, Vec<Known<'_>>> = BTreeMap::new();
     for (number, it) in (0..).zip(&analysis.counts.launches) {
         let signature = Signature {
             kernel: &it.launch.kernel,
@@ -62,41 +63,26 @@ fn launches(analysis: &Analysis) -> Streams<'_> {
             block: it.launch.block,
             counts: COUNTED.map(|(_, column)| column(&it.counts)).into(),
         };
-        let stream = streams.entry(it.launch.stream).or_default();
-        stream.push((signature, volumes(analysis, number), number));
+        let group = groups.entry(key(&it.launch, number)).or_default();
+        group.push((signature, volumes(analysis, number), number));
     }
-    streams
+    groups.into_values().collect()
 }
 
-/// Pairs streams that have the same launches in the same order. Breaks ties by volume.
-fn by_stream<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
-    let sorted = |streams: &Streams<'a>| {
-        let mut streams: Vec<Vec<Known<'a>>> = streams.values().cloned().collect();
-        streams.sort_by(|one, other| {
+/// Pairs groups that have the same launches in the same order, and breaks ties by volume. Returns each launch's number
+/// in the trace, or `None` if the signatures differ.
+fn paired(mut runs: [Vec<Vec<Known<'_>>>; 2]) -> Option<Vec<u32>> {
+    for groups in &mut runs {
+        groups.sort_by(|one, other| {
             let signatures = one.iter().map(|it| &it.0).cmp(other.iter().map(|it| &it.0));
             signatures.then_with(|| one.iter().map(|it| &it.1).cmp(other.iter().map(|it| &it.1)))
         });
-        streams
-    };
-    let (ours, theirs) = (sorted(ours), sorted(theirs));
-    let lengths_agree = ours.iter().map(Vec::len).eq(theirs.iter().map(Vec::len));
+    }
+    let [ours, theirs] = runs;
+    if !ours.iter().map(Vec::len).eq(theirs.iter().map(Vec::len)) {
+        return None;
+    }
     let pairs = ours.into_iter().flatten().zip(theirs.into_iter().flatten());
-    lengths_agree.then(|| paired(pairs)).flatten()
-}
-
-/// Pairs equal launches. Breaks ties by volume.
-fn by_launch<'a>([ours, theirs]: &[Streams<'a>; 2]) -> Option<Vec<u32>> {
-    let sorted = |streams: &Streams<'a>| {
-        let mut all: Vec<Known<'a>> = streams.values().flatten().cloned().collect();
-        all.sort();
-        all
-    };
-    let (ours, theirs) = (sorted(ours), sorted(theirs));
-    paired(ours.into_iter().zip(theirs))
-}
-
-/// Returns each launch's number in the trace, or `None` if the signatures differ.
-fn paired<'a>(pairs: impl Iterator<Item = (Known<'a>, Known<'a>)>) -> Option<Vec<u32>> {
     let pairs = pairs.map(|(ours, theirs)| (ours.0 == theirs.0).then_some((ours.2, theirs.2)));
     let mut pairs: Vec<(u32, u32)> = pairs.collect::<Option<_>>()?;
     pairs.sort_unstable();
