@@ -253,24 +253,21 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
 
 /// Adds up the summaries of at least one process.
 fn total(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
-    let mut sum = processes[0].summary.clone()?;
-    let named = |process: Process, texts: &[String]| -> Vec<String> {
-        let texts = texts.iter();
-        texts.map(|text| format!("{process}: {text}")).collect()
+    let first = processes[0].summary.clone()?;
+    let mut sum = Summary {
+        device: first.device,
+        ..Summary::new(first.backend)
     };
-    let first = processes[0].process;
-    sum.faults = named(first, &sum.faults);
-    sum.warnings = named(first, &sum.warnings);
-    (sum.process, sum.counts) = (None, None);
-    for run in &processes[1..] {
+    for run in processes {
         let summary = run.summary.as_ref().map_err(|why| *why)?;
+        let named = |text: &String| format!("{}: {text}", run.process);
         sum.launches += summary.launches;
         sum.host_threads += summary.host_threads;
         sum.kernel_ns += summary.kernel_ns;
         sum.records_lost += summary.records_lost;
         sum.bad_addresses += summary.bad_addresses;
-        sum.faults.extend(named(run.process, &summary.faults));
-        sum.warnings.extend(named(run.process, &summary.warnings));
+        sum.faults.extend(summary.faults.iter().map(named));
+        sum.warnings.extend(summary.warnings.iter().map(named));
         add(&mut sum.kernels, &summary.kernels);
         add(&mut sum.opaque, &summary.opaque);
     }
