@@ -38,19 +38,14 @@ impl References {
         if recipes.is_empty() {
             return Ok(Self::default());
         }
-        let Some(nvcc) = find_nvcc() else {
-            let missing = Failure::new(FailureKind::Tool, NO_NVCC);
-            let missing = |(name, _): (&String, _)| (name.clone(), Err(missing.clone()));
-            return Ok(Self {
-                built: recipes.into_iter().map(missing).collect(),
-                folder: None,
-            });
-        };
+        let nvcc = find_nvcc().ok_or_else(|| Failure::new(FailureKind::Tool, NO_NVCC));
         let _step = reporter.step("building with nvcc", None);
         let folder = TempDir::new().map_err(|error| Failure::internal("create a folder", error))?;
         let built = recipes.into_par_iter().map(|(name, recipe)| {
-            let built = Recipe::build(recipe, &nvcc, &folder.path().join(name))
-                .map_err(|error| Failure::new(FailureKind::Build, error.to_string()));
+            let built = nvcc.as_ref().map_err(Clone::clone).and_then(|nvcc| {
+                Recipe::build(recipe, nvcc, &folder.path().join(name))
+                    .map_err(|error| Failure::new(FailureKind::Build, error.to_string()))
+            });
             (name.clone(), built)
         });
         Ok(Self {
