@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::capture::failure;
-use crate::results::{Reporter, counted, human_bytes, human_count};
+use crate::results::{Reporter, counted, human_bytes};
 use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -237,7 +237,7 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
             None => "unknown".to_owned(),
         },
     )?;
-    let mut all = accesses(info.thread_accesses);
+    let mut all = counted(info.thread_accesses, "thread access");
     if info.in_situ {
         all.push_str(" added up in situ, none recorded");
     }
@@ -267,7 +267,10 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         let label = format!("stream {:<6}", stream.stream);
         line(
             &label,
-            format!("{launches}, {}", accesses(stream.thread_accesses)),
+            format!(
+                "{launches}, {}",
+                counted(stream.thread_accesses, "thread access")
+            ),
         )?;
     }
     let unfinished = contents.launches_not_ended;
@@ -280,7 +283,7 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     for kernel in &contents.kernels {
         let launches = counted(kernel.launches, "launch");
         let ctas = counted(kernel.ctas, "CTA");
-        let all = accesses(kernel.thread_accesses);
+        let all = counted(kernel.thread_accesses, "thread access");
         line(
             "kernel",
             format!("{}: {launches}, {ctas}, {all}", kernel.name),
@@ -297,9 +300,4 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         line("note", note.clone())?;
     }
     Ok(())
-}
-
-fn accesses(number: u64) -> String {
-    let noun = if number == 1 { "access" } else { "accesses" };
-    format!("{} thread {noun}", human_count(number))
 }
