@@ -1,6 +1,7 @@
 //! Options for runs that produce a report, and functions that print their results.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ColorChoice};
@@ -64,8 +65,13 @@ pub struct ReportedRunArgs {
 }
 
 impl ReportedRunArgs {
-    /// Returns the options for a run of `session`'s programs, without golden results.
-    pub fn options(&self, session: &Session) -> Result<SuiteOptions, Failure> {
+    /// Returns the options for a run of `session`'s programs; `golden` is the folder of their golden results.
+    pub fn options(
+        &self,
+        session: &Session,
+        golden: Option<PathBuf>,
+        bless: bool,
+    ) -> Result<SuiteOptions, Failure> {
         let in_situ = session.build.protocol == Protocol::InSitu;
         if in_situ && self.analysis.matching != Matching::Bytes {
             bail!(
@@ -81,8 +87,8 @@ impl ReportedRunArgs {
             analysis: self.analysis.clone(),
             running: self.running.clone(),
             out: self.execute.out.clone(),
-            golden: None,
-            bless: false,
+            golden,
+            bless,
         })
     }
 

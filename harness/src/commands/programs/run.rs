@@ -11,7 +11,7 @@ use crate::arguments::programs::{is_manifest, one_program};
 use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::source::SourceArgs;
 use crate::arguments::{BuildArgs, FetchArgs, session, start_workers};
-use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
+use crate::suite::{SuiteRun, golden_folder};
 use crate::terminal::print_lines;
 use crate::verify;
 
@@ -46,10 +46,8 @@ pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
     start_workers(args.build.jobs)?;
     let execute = &args.run.execute;
     let session = session(None, &args.build, &args.fetch, execute, args.run.in_situ)?;
-    let options = SuiteOptions {
-        golden: is_manifest.then(|| golden_folder(&chosen.suite)),
-        ..args.run.options(&session)?
-    };
+    let golden = is_manifest.then(|| golden_folder(&chosen.suite));
+    let options = args.run.options(&session, golden, false)?;
     let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
     if args.dry_run {
         return print_lines(&session.commands(&fetched)?);

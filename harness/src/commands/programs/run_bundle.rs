@@ -9,7 +9,7 @@ use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::{FetchArgs, SelectArgs};
 use crate::bundle::Bundle;
 use crate::session::Session;
-use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
+use crate::suite::{SuiteRun, golden_folder};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -33,11 +33,8 @@ pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
     let mut session = Session::from_bundle(bundle, args.fetch.options()?, format);
     args.run.in_situ.apply(&mut session)?;
     let suite = session.suite("")?;
-    let options = SuiteOptions {
-        golden: Some(golden_folder(&suite)),
-        bless: args.bless,
-        ..args.run.options(&session)?
-    };
+    let golden = Some(golden_folder(&suite));
+    let options = args.run.options(&session, golden, args.bless)?;
     let fetched = session.fetch(&suite, &args.select.choice()?)?;
     let run = SuiteRun::begin(&session, &fetched, &options)?;
     let programs = session.build(&fetched, |_, _| ())?;

@@ -9,7 +9,7 @@ use superstep_build::manifest::load_suite;
 use crate::arguments::reported_run::ReportedRunArgs;
 use crate::arguments::{BuildArgs, FetchArgs, SelectArgs, session, start_workers};
 use crate::results::counted;
-use crate::suite::{SuiteOptions, SuiteRun, golden_folder};
+use crate::suite::{SuiteRun, golden_folder};
 use crate::terminal::print_lines;
 
 #[derive(Debug, clap::Args)]
@@ -55,11 +55,8 @@ pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
     let session = session(None, &args.build, &args.fetch, execute, in_situ)?;
     start_workers(args.build.jobs)?;
     let suite = session.suite(name)?;
-    let options = SuiteOptions {
-        golden: Some(golden_folder(&suite)),
-        bless: args.bless,
-        ..args.run.options(&session)?
-    };
+    let golden = Some(golden_folder(&suite));
+    let options = args.run.options(&session, golden, args.bless)?;
     let fetched = session.fetch(&suite, &args.select.choice()?)?;
     session.check_tools()?;
     if args.dry_run {
