@@ -157,13 +157,18 @@ impl Progress {
     pub(super) fn push(&mut self, result: BenchmarkSummary) -> Result<(), Failure> {
         self.summary.benchmarks.push(result);
         self.summary.finished = now();
-        self.write()
+        self.write().map(drop)
     }
 
-    fn write(&self) -> Result<(), Failure> {
+    /// Writes `run.json`, with the previous results, in the suite's order. Returns its contents.
+    fn write(&self) -> Result<RunSummary, Failure> {
         let mut written = self.summary.clone();
-        self.add_previous(&mut written);
-        self.folder.write_summary(&written)
+        let planned = &self.summary.planned;
+        let position = |name: &str| planned.iter().position(|planned| planned == name);
+        written.benchmarks.extend(self.previous.iter().cloned());
+        written.benchmarks.sort_by_key(|it| position(&it.name));
+        self.folder.write_summary(&written)?;
+        Ok(written)
     }
 
     pub(super) fn has_previous(&self, name: &str) -> bool {
@@ -171,21 +176,9 @@ impl Progress {
     }
 
     pub(super) fn end(mut self, complete: bool) -> Result<(RunSummary, RunFolder), Failure> {
-        let mut summary = std::mem::take(&mut self.summary);
-        self.add_previous(&mut summary);
-        summary.complete = complete;
-        summary.finished = now();
-        self.folder.write_summary(&summary)?;
-        Ok((summary, self.folder))
-    }
-
-    /// Adds the previous results to `summary`, in the suite's order.
-    fn add_previous(&self, summary: &mut RunSummary) {
-        summary.benchmarks.extend(self.previous.iter().cloned());
-        let planned = &summary.planned;
-        summary
-            .benchmarks
-            .sort_by_key(|benchmark| planned.iter().position(|name| *name == benchmark.name));
+        self.summary.complete = complete;
+        self.summary.finished = now();
+        Ok((self.write()?, self.folder))
     }
 }
 
