@@ -43,7 +43,12 @@ impl<'a> Attempt<'a> {
             scans.collect::<Result<_, _>>().map_err(capture::failure)?
         };
         let mut equal = self.counts_of_processes(runs, &scans);
-        let needs_sums = equal.iter().any(|check| !check.ok) || !check_process_count(runs).ok;
+        let [native, traced, counted] = runs.all().map(|run| run.processes.len().max(1));
+        let is_same_number = native == traced && traced == counted;
+        let numbers = format!(
+            "the number of kernel-launching processes differs: {native} untraced, {traced} traced, {counted} counting"
+        );
+        let needs_sums = equal.iter().any(|check| !check.ok) || !is_same_number;
         let mut digest = LaunchDigest::default();
         scans.iter().for_each(|scan| digest += scan.digest);
         let launches = scans.iter().flat_map(|scan| scan.launches.clone());
@@ -65,12 +70,13 @@ impl<'a> Attempt<'a> {
         self.add_checks([match &summed {
             Some(check) => {
                 equal.fill(check.clone());
-                verify::passed(
-                    PROCESSES,
-                    format!("{}; {}", numbers(runs), Order::Processes),
-                )
+                verify::passed(PROCESSES, format!("{numbers}; {}", Order::Processes))
             }
-            None => check_process_count(runs),
+            None if is_same_number => {
+                let text = format!("{traced} processes launch kernels in each run");
+                verify::passed(PROCESSES, text)
+            }
+            None => verify::failed(PROCESSES, numbers),
         }]);
         let mut totals = Totals::default();
         let mut parts = Vec::new();
@@ -181,27 +187,6 @@ impl<'a> Attempt<'a> {
 }
 
 const PROCESSES: &str = "processes";
-
-fn check_process_count(runs: &Runs) -> Check {
-    let [native, traced, counted] = active(runs);
-    if native != traced || traced != counted {
-        return verify::failed(PROCESSES, numbers(runs));
-    }
-    let text = format!("{traced} processes launch kernels in each run");
-    verify::passed(PROCESSES, text)
-}
-
-/// Returns the number of kernel-launching processes in each run.
-fn active(runs: &Runs) -> [usize; 3] {
-    runs.all().map(|run| run.processes.len().max(1))
-}
-
-fn numbers(runs: &Runs) -> String {
-    let [native, traced, counted] = active(runs);
-    format!(
-        "the number of kernel-launching processes differs: {native} untraced, {traced} traced, {counted} counting"
-    )
-}
 
 /// Returns whether the untraced and traced processes launched each kernel the same number of times in total.
 fn launches_agree(runs: &Runs) -> bool {
