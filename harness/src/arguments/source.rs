@@ -144,18 +144,6 @@ impl SourceArgs {
         }
     }
 
-    /// Fails if compiler options are given for a program that is already built.
-    fn refuse_compiler_options(&self, program: &Path) -> Result<(), Failure> {
-        match self.build_options().iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => bail!(
-                Usage,
-                "{option} is a compiler option, but {} is already built; add the option to the project's build, or name the CUDA file",
-                program.display()
-            ),
-            None => Ok(()),
-        }
-    }
-
     /// Returns a suite that contains only `program`.
     pub fn suite(&self, program: &Path) -> Result<Suite, Failure> {
         let main = self.absolute(program)?;
@@ -165,8 +153,14 @@ impl SourceArgs {
         for file in self.more.iter().chain(&self.with) {
             units.push(unit(&folder, &self.absolute(file)?, false)?);
         }
-        if units[0].language == Language::Built {
-            self.refuse_compiler_options(program)?;
+        if units[0].language == Language::Built
+            && let Some((option, _)) = self.build_options().iter().find(|(_, is_given)| *is_given)
+        {
+            bail!(
+                Usage,
+                "{option} is a compiler option, but {} is already built; add the option to the project's build, or name the CUDA file",
+                program.display()
+            );
         }
         let include = (self.include.iter())
             .map(|folder| self.absolute(folder))
