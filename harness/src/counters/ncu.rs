@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 fn no_table(text: &str) -> String {
+    let logged = (text.lines())
+        .filter(|line| line.starts_with("==ERROR==") || line.starts_with("==WARNING=="));
+    let log: String = logged.map(|line| format!("\n  {line}")).collect();
     format!(
-        "failed to find counters: no line begins with \"ID\"{}; collect them with ncu --csv as a user who may read the GPU's \
-         counters (root, or with the driver's NVreg_RestrictProfilingToAdminUsers=0)",
-        log(text)
+        "failed to find counters: no line begins with \"ID\"{log}; collect them with ncu --csv as a user who may read the GPU's \
+         counters (root, or with the driver's NVreg_RestrictProfilingToAdminUsers=0)"
     )
 }
 
@@ -89,13 +91,6 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, String> {
         return Err(no_table(text));
     }
     Ok(launches.into_values().collect())
-}
-
-fn log(text: &str) -> String {
-    let lines = text.lines();
-    let logged =
-        lines.filter(|line| line.starts_with("==ERROR==") || line.starts_with("==WARNING=="));
-    logged.map(|line| format!("\n  {line}")).collect()
 }
 
 fn fields(line: &str) -> Vec<String> {
