@@ -82,12 +82,6 @@ pub(super) struct Runs {
     pub counted: Run,
 }
 
-impl Runs {
-    pub(super) fn all(&self) -> [&Run; 3] {
-        [&self.native, &self.traced, &self.counted]
-    }
-}
-
 impl Attempt<'_> {
     pub(super) fn step(&self, what: &str, capture: Option<&Capture>) -> Step {
         let name = &self.case.benchmark.name;

@@ -43,7 +43,8 @@ impl<'a> Attempt<'a> {
             scans.collect::<Result<_, _>>().map_err(capture::failure)?
         };
         let mut equal = self.counts_of_processes(runs, &scans);
-        let [native, traced, counted] = runs.all().map(|run| run.processes.len().max(1));
+        let [native, traced, counted] =
+            [&runs.native, &runs.traced, &runs.counted].map(|run| run.processes.len().max(1));
         let is_same_number = native == traced && traced == counted;
         let numbers = format!(
             "the number of kernel-launching processes differs: {native} untraced, {traced} traced, {counted} counting"
