@@ -82,7 +82,7 @@ fn executables(folder: &Path, parts: &Parts<'_>, item: &BundledProgram<'_>) -> R
     let executables = started(item);
     let names: Vec<String> = (0..).zip(&executables).map(bundled_name).collect();
     for (name, from) in names.iter().zip(&executables) {
-        copy(from, &place.join("built").join(name), None)?;
+        copy(from, &place.join("built").join(name))?;
     }
     let builder = parts.session.builder()?;
     for (name, start) in &item.executables.files {
@@ -92,7 +92,7 @@ fn executables(folder: &Path, parts: &Parts<'_>, item: &BundledProgram<'_>) -> R
         builder.place(start, executable, &place, name, "../../lib")?;
     }
     if let Reference::Recipe { recipe, .. } = &item.executables.reference {
-        copy(recipe, &place.join(RECIPE), None)?;
+        copy(recipe, &place.join(RECIPE))?;
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ fn sources(folder: &Path, item: &BundledProgram<'_>) -> Result<(), Failure> {
         if let Ok(name) = path.strip_prefix(&item.program.folder)
             && !built.contains(&path)
         {
-            copy(&path, &place.join(SOURCES).join(name), None)?;
+            copy(&path, &place.join(SOURCES).join(name))?;
         }
     }
     Ok(())
@@ -154,7 +154,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                 other.display()
             ),
             None => {
-                copy(path, &folder.join("lib").join(name), None)?;
+                copy(path, &folder.join("lib").join(name))?;
                 copied.insert(name.to_owned(), path.to_owned());
                 Ok(())
             }
@@ -207,20 +207,25 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
 
 /// Copies Superstep itself and the runtime libraries, stripped if `strip` is available.
 fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
-    let llvm = &parts.session.builder()?.toolchain.llvm;
-    let strip = llvm.prefix.join("bin/llvm-strip");
-    let strip = Some(strip.as_path()).filter(|path| path.is_file());
+    let builder = parts.session.builder()?;
+    let strip = builder.toolchain.llvm.prefix.join("bin/llvm-strip");
+    let copy_stripped = |from: &Path, to: &Path| -> Result<(), Failure> {
+        copy(from, to)?;
+        // If this fails, the file is merely larger.
+        let _ = Command::new(&strip).arg("--strip-debug").arg(to).output();
+        Ok(())
+    };
     let executable = std::env::current_exe()
         .map_err(|error| Failure::internal("find the running executable", error))?;
-    copy(&executable, &folder.join("superstep"), strip)?;
+    copy_stripped(&executable, &folder.join("superstep"))?;
     // `superstep-bench` measures Superstep on the GPU machine.
     let bench = executable.with_file_name("superstep-bench");
     if bench.is_file() {
-        copy(&bench, &folder.join("superstep-bench"), strip)?;
+        copy_stripped(&bench, &folder.join("superstep-bench"))?;
     }
-    for library in parts.session.builder()?.runtime_libraries()? {
+    for library in builder.runtime_libraries()? {
         let name = library.file_name().unwrap_or_default();
-        copy(&library, &folder.join("lib").join(name), strip)?;
+        copy_stripped(&library, &folder.join("lib").join(name))?;
     }
     Ok(())
 }
@@ -228,7 +233,7 @@ fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
 fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
     for probe in probes {
         let place = folder.join("probes").join(&probe.spec.name);
-        copy(&probe.file, &place.join("probe.yaml"), None)?;
+        copy(&probe.file, &place.join("probe.yaml"))?;
         let probe_folder = probe.file.parent().unwrap_or(Path::new("."));
         for file in std::iter::once(&probe.handler).chain(&probe.host) {
             // Keeps the path in the YAML file unless it points outside the probe's folder.
@@ -238,7 +243,7 @@ fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
             };
             let name = file.strip_prefix(probe_folder).ok().filter(is_inside);
             let name = name.unwrap_or(Path::new(file.file_name().unwrap_or_default()));
-            copy(file, &place.join(name), None)?;
+            copy(file, &place.join(name))?;
         }
     }
     Ok(())
@@ -295,15 +300,11 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let suite = parts.suite;
     let golden = golden_folder(suite);
     let place = folder.join("suites").join(&suite.name);
-    let copy_from_suite = |name: &Path| copy(&suite.folder.join(name), &place.join(name), None);
+    let copy_from_suite = |name: &Path| copy(&suite.folder.join(name), &place.join(name));
     copy_from_suite(Path::new("suite.yaml"))?;
     for benchmark in &suite.benchmarks {
         let name = &benchmark.name;
-        copy(
-            &benchmark.manifest,
-            &place.join(format!("{name}.yaml")),
-            None,
-        )?;
+        copy(&benchmark.manifest, &place.join(format!("{name}.yaml")))?;
         for (size_name, size) in &benchmark.sizes {
             for input in &size.inputs {
                 input.shipped.as_deref().map_or(Ok(()), copy_from_suite)?;
@@ -312,7 +313,7 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
             let from = golden_file(&golden, name, size_name, backend);
             if let Some(file) = from.file_name().filter(|_| from.is_file()) {
                 let to = folder.join("golden").join(&suite.name).join(file);
-                copy(&from, &to, None)?;
+                copy(&from, &to)?;
             }
         }
     }
@@ -329,7 +330,7 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                 let found = find_input(parts.suite, input, &parts.session.fetch);
                 match (found, &input.data) {
                     (Ok(InputPlace::File(path, _)), Some(data)) => {
-                        copy(&path, &folder.join("data").join(data), None)?
+                        copy(&path, &folder.join("data").join(data))?
                     }
                     (Ok(_), _) => {}
                     (Err(error), _) => missing.push(format!(
@@ -343,7 +344,7 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     Ok(missing)
 }
 
-fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let (shown, place) = (from.display(), to.display());
     let fail = |error| Failure::internal(format_args!("copy {shown} to {place}"), error);
     if let Some(parent) = to.parent() {
@@ -352,10 +353,5 @@ fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
     // A file in use cannot be written to, but it can be replaced.
     let temporary = to.with_extension("new");
     fs::copy(from, &temporary).map_err(fail)?;
-    if let Some(strip) = strip {
-        // If this fails, the file is merely larger.
-        let mut command = Command::new(strip);
-        let _ = command.arg("--strip-debug").arg(&temporary).output();
-    }
     fs::rename(&temporary, to).map_err(fail)
 }
