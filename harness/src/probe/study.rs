@@ -11,7 +11,7 @@ use superstep_trace::{Backend, ProbeResults};
 
 use super::ProbeRun;
 use crate::capture;
-use crate::results::{plain_table, table_lines, time_ratio};
+use crate::results::{kernel_ratio, plain_table, table_lines, time_ratio};
 use superstep_build::failure::Failure;
 
 /// Maximum number of rows in a table on the terminal.
@@ -164,13 +164,9 @@ fn total(record: &ProbedBenchmark) -> Option<f64> {
     time_ratio(record.native_s, record.probed_s)
 }
 
-/// Returns the slowdown of the kernels. A GPU's clock measures even short times accurately.
 fn kernel(run: &ProbeRun, record: &ProbedBenchmark) -> Option<f64> {
     let (native, probed) = (record.native_kernel_ms / 1e3, record.probed_kernel_ms / 1e3);
-    match run.backend == Backend::Cuda.to_string() && native > 0.0 {
-        true => Some(probed / native),
-        false => time_ratio(native, probed),
-    }
+    kernel_ratio(native, probed, run.backend == Backend::Cuda.to_string())
 }
 
 #[cfg(test)]

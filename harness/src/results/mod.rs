@@ -15,8 +15,8 @@ pub use partial::note_lines;
 pub use reporter::{MessageFormat, Reporter, Step, VERBOSITY, Verbosity, is_coloured};
 pub use slowdown::slowdown_table;
 pub use table::{
-    MIN_TIME_S, counted, human_bytes, human_count, plain_table, summary_table, table_lines,
-    time_ratio,
+    MIN_TIME_S, counted, human_bytes, human_count, kernel_ratio, plain_table, summary_table,
+    table_lines, time_ratio,
 };
 
 use std::path::Path;

@@ -117,16 +117,20 @@ pub fn time_ratio(before: f64, after: f64) -> Option<f64> {
     (before.min(after) >= MIN_TIME_S).then(|| after / before)
 }
 
-/// Formats the slowdown of the kernels, or of the whole program if the kernels' times are unknown or too short. A GPU's
-/// clock measures even short times accurately.
+/// Returns the ratio of kernel times. A GPU's clock measures even short times accurately.
+pub fn kernel_ratio(before: f64, after: f64, is_gpu: bool) -> Option<f64> {
+    match is_gpu && before > 0.0 {
+        true => Some(after / before),
+        false => time_ratio(before, after),
+    }
+}
+
+/// Formats the slowdown of the kernels, or of the whole program if the kernels' times are unknown or too short.
 pub(super) fn slowdown(seconds: &Seconds, is_gpu: bool) -> Option<String> {
     let kernels = seconds.native_kernel.zip(seconds.traced_kernel);
-    let kernel_ratio = kernels.and_then(|(native, traced)| match is_gpu && native > 0.0 {
-        true => Some(traced / native),
-        false => time_ratio(native, traced),
-    });
-    let program_ratio = || time_ratio(seconds.native?, seconds.traced?);
-    Some(format!("{:.1}x", kernel_ratio.or_else(program_ratio)?))
+    let kernels = kernels.and_then(|(native, traced)| kernel_ratio(native, traced, is_gpu));
+    let program = || time_ratio(seconds.native?, seconds.traced?);
+    Some(format!("{:.1}x", kernels.or_else(program)?))
 }
 
 fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
