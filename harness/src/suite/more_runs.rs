@@ -47,35 +47,20 @@ impl Runs {
     }
 }
 
-/// Durations of all runs of one variant.
-#[derive(Default)]
-struct Times {
-    wall: Vec<f64>,
-    kernel: Vec<f64>,
-}
-
-impl Times {
-    fn add(&mut self, run: &Run) {
-        self.wall.push(run.wall_s());
-        self.kernel.extend(run.kernel_s());
-    }
-}
-
 impl Attempt<'_> {
     /// Repeats the untraced and traced programs, compares the captures with the `first` one, and deletes them. A run
     /// that differs fails the check.
     pub(super) fn repeat(&mut self, runs: &Runs, first: &Golden) -> Result<(), Failure> {
         let (case, executables) = (self.case, self.executables);
         let count = self.suite.options.running.repeat;
-        let (mut native, mut traced) = (Times::default(), Times::default());
-        native.add(&runs.native);
-        traced.add(&runs.traced);
+        let times = |run: &Run| (run.wall_s(), run.kernel_s());
+        let (mut native, mut traced) = (vec![times(&runs.native)], vec![times(&runs.traced)]);
         let mut difference = None;
         for number in 2..=count {
             let folder = self.folder().join(format!("repeat-{number}"));
             let capture_folder = folder.join("capture");
             let capture = Some(capture_folder.as_path());
-            for (kind, program, capture, times) in [
+            for (kind, program, capture, all) in [
                 (Kind::Native, &executables.native, None, &mut native),
                 (Kind::Traced, &executables.traced, capture, &mut traced),
             ] {
@@ -86,7 +71,7 @@ impl Attempt<'_> {
                 let checks = case.output_checks();
                 let equal = verify::outputs_equal(&runs.native.files, &run.files, &checks);
                 self.add_checks(Some(equal).filter(|check| !check.ok));
-                times.add(&run);
+                all.push(times(&run));
             }
             let capture = capture::open(&capture_folder)?;
             let scan = verify::scan(&capture).map_err(capture::failure)?;
@@ -98,12 +83,18 @@ impl Attempt<'_> {
             None => verify::passed("repeats-agree", format!("{count} runs")),
             Some(difference) => verify::failed("repeats-agree", difference),
         }]);
+        let spreads = |times: Vec<(f64, Option<f64>)>| {
+            let (wall, kernel): (Vec<f64>, Vec<Option<f64>>) = times.into_iter().unzip();
+            let kernel: Vec<f64> = kernel.into_iter().flatten().collect();
+            (Spread::of(&wall), Spread::of(&kernel))
+        };
+        let ((native, native_kernel), (traced, traced_kernel)) = (spreads(native), spreads(traced));
         let repeats = Repeats {
             count,
-            native: Spread::of(&native.wall),
-            traced: Spread::of(&traced.wall),
-            native_kernel: Spread::of(&native.kernel),
-            traced_kernel: Spread::of(&traced.kernel),
+            native,
+            traced,
+            native_kernel,
+            traced_kernel,
         };
         medians(&mut self.record.seconds, &repeats);
         self.record.repeats = Some(repeats);
