@@ -270,18 +270,6 @@ impl Attempt<'_> {
         run.check_end(self.case)
     }
 
-    /// Returns the properties that two runs must share, limited to those that this run can show.
-    fn comparable(&self, scan: &CaptureScan) -> Reproducibility {
-        match self.record.in_situ {
-            // The sums do not show which accesses threads performed while they waited.
-            true if scan.has_waits() => {
-                self.record.reproducibility().min(Reproducibility::Launches)
-            }
-            true => self.record.reproducibility().min(Reproducibility::Counts),
-            false => self.record.reproducibility(),
-        }
-    }
-
     /// Verifies and analyses one capture; `equal` is its comparison with the counting run.
     pub(super) fn fill_from(
         &mut self,
@@ -369,7 +357,13 @@ impl Attempt<'_> {
     pub(super) fn as_golden(&self, scan: &CaptureScan) -> Golden {
         let identity = &self.suite.identity;
         let build = (identity.llvm.as_str(), identity.gpu_arch);
-        let same = self.comparable(scan);
+        let shown = match self.record.in_situ {
+            // The sums do not show which accesses threads performed while they waited.
+            true if scan.has_waits() => Reproducibility::Launches,
+            true => Reproducibility::Counts,
+            false => Reproducibility::Digests,
+        };
+        let same = self.record.reproducibility().min(shown);
         let totals = verify::steady_totals(scan);
         Golden::new(scan, &totals, build, &self.record.inputs, same)
     }
