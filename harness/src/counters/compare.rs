@@ -42,12 +42,6 @@ impl ClassCounts {
             .map_or(self.groups == 0, |requests| requests == self.groups)
     }
 
-    /// Returns the number of executions in which every lane was predicated off.
-    pub fn predicated_off(&self) -> Option<i64> {
-        let (executed, requests) = (self.executed?, self.requests?);
-        Some(executed as i64 - requests as i64)
-    }
-
     fn add(&mut self, other: &ClassCounts) {
         let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
         *self = ClassCounts {

@@ -114,14 +114,15 @@ fn print(comparison: &Comparison) -> Result<(), Failure> {
         if counts.groups + requests.unwrap_or(0) + executed.unwrap_or(0) == 0 {
             continue;
         }
-        let off = counts.predicated_off().map(|off| off.to_string());
+        let off = executed.zip(requests);
+        let off = off.map(|(executed, requests)| executed as i64 - requests as i64);
         table.add_row([
             kernel,
             class.to_owned(),
             human_count(counts.groups),
             number(requests),
             number(executed),
-            off.unwrap_or_default(),
+            off.map_or_else(String::new, |off| off.to_string()),
             differing.to_string(),
         ]);
     }
