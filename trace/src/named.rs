@@ -11,6 +11,7 @@ pub struct UnknownName {
 
 /// Declares an enum whose variants have names, which serde also uses. The text in parentheses is the enum's name in
 /// messages.
+#[macro_export]
 macro_rules! named {
     (
         $(#[$about:meta])*

@@ -18,33 +18,20 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{self, InputUsed};
 use superstep_build::manifest::{Benchmark, Checks, Language, Size, Suite};
 use superstep_build::run::{self, End, Kill, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
-use superstep_trace::{Process, Protocol};
+use superstep_trace::{Process, Protocol, named};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Built by nvcc, without fused multiply-adds.
-    Nvcc,
-    /// Built by Clang without fused multiply-adds, to compare with nvcc's build.
-    Unfused,
-    Native,
-    Traced,
-    /// Records accesses, to compare with an in-situ run.
-    Recorded,
-    Counted,
-    Probed,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Nvcc => "nvcc",
-            Kind::Unfused => "unfused",
-            Kind::Native => "native",
-            Kind::Traced => "traced",
-            Kind::Recorded => "recorded",
-            Kind::Counted => "counted",
-            Kind::Probed => "probed",
-        }
+named! {
+    pub enum Kind("run") {
+        /// Built by nvcc, without fused multiply-adds.
+        Nvcc => "nvcc",
+        /// Built by Clang without fused multiply-adds, to compare with nvcc's build.
+        Unfused => "unfused",
+        Native => "native",
+        Traced => "traced",
+        /// Records accesses, to compare with an in-situ run.
+        Recorded => "recorded",
+        Counted => "counted",
+        Probed => "probed",
     }
 }
 

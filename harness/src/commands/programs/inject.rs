@@ -194,7 +194,7 @@ fn write_outcomes(folder: &Path, result: &CampaignResult) -> Result<(), Failure>
     let rows = outcomes.map(|(injection, outcome)| OutcomeRow {
         injection: injection.clone(),
         outcome: outcome.word(),
-        effect: outcome.effect().map_or("", Effect::word),
+        effect: outcome.effect().map_or("", Effect::name),
     });
     let table: Table = rows.collect();
     tables::write(folder, &[table]).map_err(|error| Failure::internal("write tables", error))?;
@@ -214,7 +214,7 @@ fn write(
             OutcomeShare {
                 program: program.clone(),
                 outcome: tally.outcome.word(),
-                effect: tally.outcome.effect().map_or("", Effect::word),
+                effect: tally.outcome.effect().map_or("", Effect::name),
                 count: tally.count,
                 share,
                 low,

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
+use superstep_trace::named;
 
 use crate::results::{plain_table, table_lines};
 use crate::suite::Run;
@@ -28,25 +29,14 @@ pub enum Outcome {
     Missed,
 }
 
-/// Effect on the program's results, in the standard terms of the field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    Masked,
-    /// Silent data corruption.
-    Sdc,
-    /// Detected unrecoverable error.
-    Due,
-}
-
-impl Effect {
-    pub const ALL: [Effect; 3] = [Effect::Masked, Effect::Sdc, Effect::Due];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Effect::Masked => "masked",
-            Effect::Sdc => "SDC",
-            Effect::Due => "DUE",
-        }
+named! {
+    /// Effect on the program's results, in the standard terms of the field.
+    pub enum Effect("effect") {
+        Masked => "masked",
+        /// Silent data corruption.
+        Sdc => "SDC",
+        /// Detected unrecoverable error.
+        Due => "DUE",
     }
 }
 
@@ -170,7 +160,7 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
 /// Formats one line per program with one column per effect. The mean gives all programs equal weight.
 pub fn effect_table(programs: &[(String, Vec<Tally>)]) -> String {
     let header = ["program", "injections"].into_iter();
-    let header = header.chain(Effect::ALL.map(Effect::word));
+    let header = header.chain(Effect::ALL.map(Effect::name));
     let mut table = plain_table(header, false);
     let mut means = [0.0; 3];
     for (name, tallies) in programs {
