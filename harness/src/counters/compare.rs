@@ -105,8 +105,8 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
         }
         let mut classes = CLASSES.map(|class| {
             let counts = ClassCounts {
-                requests: sum(counted, class.requests),
-                executed: sum(counted, class.executed),
+                requests: sum(counted, class.request_metrics()),
+                executed: sum(counted, class.executed_metrics()),
                 ..ClassCounts::default()
             };
             (class.name, counts)
@@ -128,9 +128,8 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
     Ok(comparison)
 }
 
-fn sum(launch: &Profiled, metrics: &[&str]) -> Option<u64> {
-    let metrics = metrics.iter().map(|metric| launch.metrics.get(*metric));
-    let known = metrics.filter_map(|count| *count?);
+fn sum(launch: &Profiled, metrics: impl Iterator<Item = String>) -> Option<u64> {
+    let known = metrics.filter_map(|metric| *launch.metrics.get(&metric)?);
     known.reduce(|a, b| a + b)
 }
 

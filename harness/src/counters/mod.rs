@@ -8,11 +8,11 @@ mod ncu;
 pub use compare::{Comparison, compare};
 pub use ncu::read_csv;
 
-/// A class of memory instructions, and the metrics that count them.
+/// A class of memory instructions, and the operations in the names of the metrics that count them.
 struct Class {
     name: &'static str,
     requests: &'static [&'static str],
-    /// Metrics whose sum is the number of executions. Generic instructions can also access shared or local memory.
+    /// Operations whose sum is the number of executions. Generic instructions can also access shared or local memory.
     executed: &'static [&'static str],
 }
 
@@ -20,43 +20,37 @@ struct Class {
 const CLASSES: [Class; 3] = [
     Class {
         name: "loads",
-        requests: &[
-            "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-            "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum",
-        ],
-        executed: &[
-            "smsp__inst_executed_op_global_ld.sum",
-            "smsp__inst_executed_op_generic_ld.sum",
-            "smsp__inst_executed_op_ldgsts.sum",
-        ],
+        requests: &["ld", "ldgsts"],
+        executed: &["global_ld", "generic_ld", "ldgsts"],
     },
     Class {
         name: "stores",
-        requests: &["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"],
-        executed: &[
-            "smsp__inst_executed_op_global_st.sum",
-            "smsp__inst_executed_op_generic_st.sum",
-        ],
+        requests: &["st"],
+        executed: &["global_st", "generic_st"],
     },
     Class {
         name: "atomics",
-        requests: &[
-            "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
-            "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
-        ],
-        executed: &[
-            "smsp__inst_executed_op_generic_atom_dot_alu.sum",
-            "smsp__inst_executed_op_generic_atom_dot_cas.sum",
-            "smsp__inst_executed_op_global_red.sum",
-        ],
+        requests: &["atom", "red"],
+        executed: &["generic_atom_dot_alu", "generic_atom_dot_cas", "global_red"],
     },
 ];
 
+impl Class {
+    fn request_metrics(&self) -> impl Iterator<Item = String> {
+        let metric = |op: &&str| format!("l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum");
+        self.requests.iter().map(metric)
+    }
+
+    fn executed_metrics(&self) -> impl Iterator<Item = String> {
+        let metric = |op: &&str| format!("smsp__inst_executed_op_{op}.sum");
+        self.executed.iter().map(metric)
+    }
+}
+
 /// Returns the options that make Nsight Compute write a CSV file.
 pub fn ncu_options() -> String {
-    let metrics: Vec<&str> = CLASSES
-        .iter()
-        .flat_map(|class| [class.requests, class.executed].concat())
+    let metrics: Vec<String> = (CLASSES.iter())
+        .flat_map(|class| class.request_metrics().chain(class.executed_metrics()))
         .collect();
     // A script starts the program, so all processes are profiled.
     format!(
