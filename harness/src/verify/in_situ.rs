@@ -88,10 +88,7 @@ pub fn in_situ_equal(
     let Some(bounds) = &aggregated.in_situ else {
         return failed(EQUAL, "the in-situ run recorded no sums");
     };
-    let (ours, theirs) = (
-        aggregated.counts.launches.len(),
-        traced.counts.launches.len(),
-    );
+    let [ours, theirs] = [aggregated, traced].map(|run| run.counts.launches.len());
     if ours != theirs {
         return failed(EQUAL, format!("{ours} launches in situ, {theirs} traced"));
     }
