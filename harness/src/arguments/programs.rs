@@ -12,11 +12,6 @@ use crate::arguments::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs
 use crate::session::Session;
 use crate::suite::ProgramChoice;
 
-pub struct ChosenPrograms {
-    pub suite: Suite,
-    pub choice: ProgramChoice,
-}
-
 /// Arguments for commands that take a program or a suite, with options for building and running.
 #[derive(Debug, clap::Args)]
 pub struct ProgramArgs {
@@ -42,7 +37,7 @@ impl ProgramArgs {
     }
 
     /// Returns the chosen programs, either in their own suite or in one created from the command line.
-    pub fn chosen(&self, session: &Session) -> Result<ChosenPrograms, Failure> {
+    pub fn chosen(&self, session: &Session) -> Result<(Suite, ProgramChoice), Failure> {
         let program = self.program.as_deref().unwrap_or(Path::new(""));
         let name = program.to_string_lossy();
         let manifest = session.installation.suite(&name).join("suite.yaml");
@@ -50,10 +45,7 @@ impl ProgramArgs {
         let is_word = !program.exists() && !name.contains(['.', '/']);
         let is_suite = !program.is_file() && (manifest.is_file() || is_word);
         if is_suite || session.bundle.is_some() {
-            return Ok(ChosenPrograms {
-                suite: session.suite(&name)?,
-                choice: self.select.choice()?,
-            });
+            return Ok((session.suite(&name)?, self.select.choice()?));
         }
         one_program(Some(program), &self.source, self.select.size.clone())
     }
@@ -64,14 +56,14 @@ pub fn one_program(
     program: Option<&Path>,
     source: &SourceArgs,
     size: Option<String>,
-) -> Result<ChosenPrograms, Failure> {
+) -> Result<(Suite, ProgramChoice), Failure> {
     let suite = match program {
         Some(program) if is_manifest(program) => return from_manifest(program, source, size),
         Some(program) => source.suite(program)?,
         None => source.suite_of_command()?,
     };
     let choice = ProgramChoice::one(suite.name.clone(), suite.default_size.clone())?;
-    Ok(ChosenPrograms { suite, choice })
+    Ok((suite, choice))
 }
 
 pub fn is_manifest(program: &Path) -> bool {
@@ -83,7 +75,7 @@ fn from_manifest(
     program: &Path,
     source: &SourceArgs,
     size: Option<String>,
-) -> Result<ChosenPrograms, Failure> {
+) -> Result<(Suite, ProgramChoice), Failure> {
     if source.has_any() {
         bail!(
             Usage,
@@ -103,8 +95,5 @@ fn from_manifest(
         );
     }
     let size = size.unwrap_or_else(|| suite.default_size.clone());
-    Ok(ChosenPrograms {
-        suite,
-        choice: ProgramChoice::one(name, size)?,
-    })
+    Ok((suite, ProgramChoice::one(name, size)?))
 }

@@ -56,14 +56,14 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let own_jobs = (session.backend() == Backend::Cuda).then_some(GPU_JOBS);
     start_workers(args.programs.build.jobs.or(own_jobs))?;
     let execution = args.programs.execute.execution(&session)?;
-    let chosen = args.programs.chosen(&session)?;
+    let (suite, choice) = args.programs.chosen(&session)?;
     let [counting, flipping] = PROBES.map(|name| session.probe(name));
     let (counting, flipping) = (counting?, flipping?);
-    let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
+    let fetched = session.fetch(&suite, &choice)?;
     let profiles = session.build_probed(&fetched, &counting)?;
     let flips = session.build_probed(&fetched, &flipping)?;
     let out = &args.programs.execute.out;
-    let folder = out.join(PAGE.0).join(&chosen.suite.name);
+    let folder = out.join(PAGE.0).join(&suite.name);
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
     let mut all = Vec::new();
     let mut failed = None;
@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     session.reporter.finish();
-    let (suite, size, backend) = (&chosen.suite.name, &fetched.size, session.backend());
+    let (suite, size, backend) = (&suite.name, &fetched.size, session.backend());
     let CampaignOptions {
         injections, seed, ..
     } = args.campaign;

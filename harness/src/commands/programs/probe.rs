@@ -46,12 +46,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     programs.execute.record.whole_launches()?;
     start_workers(programs.build.jobs)?;
     let session = programs.session(args.bundle.as_deref())?;
-    let chosen = programs.chosen(&session)?;
+    let (suite, choice) = programs.chosen(&session)?;
     let execution = programs.execute.execution(&session)?;
     let probes: Vec<Probe> = (names.split(','))
         .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
-    let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
+    let fetched = session.fetch(&suite, &choice)?;
     let (mut code, mut records) = (exit_code::OK, Vec::new());
     for probe in &probes {
         let run = RunOptions {
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             repeat: args.repeat,
         };
         let folder = programs.execute.out.join("probes").join(&probe.spec.name);
-        let folder = folder.join(&chosen.suite.name);
+        let folder = folder.join(&suite.name);
         let record = measure(&session, &fetched, &execution, probe, &run, &folder)?;
         session.reporter.finish();
         let study = write_study(&folder, &record)?;

@@ -42,13 +42,13 @@ pub struct Args {
 pub fn run(args: Args, color: ColorChoice) -> Result<i32, Failure> {
     let program = args.program.as_deref();
     let is_manifest = program.is_some_and(is_manifest);
-    let chosen = one_program(program, &args.source, args.size)?;
+    let (suite, choice) = one_program(program, &args.source, args.size)?;
     start_workers(args.build.jobs)?;
     let execute = &args.run.execute;
     let session = session(None, &args.build, &args.fetch, execute, args.run.in_situ)?;
-    let golden = is_manifest.then(|| golden_folder(&chosen.suite));
+    let golden = is_manifest.then(|| golden_folder(&suite));
     let options = args.run.options(&session, golden, false)?;
-    let fetched = session.fetch(&chosen.suite, &chosen.choice)?;
+    let fetched = session.fetch(&suite, &choice)?;
     if args.dry_run {
         return print_lines(&session.commands(&fetched)?);
     }
