@@ -20,11 +20,9 @@ pub fn invalid(expected: &'static str, found: &str) -> InvalidValue {
     InvalidValue { expected, found }
 }
 
-/// Name, description and value.
-type Named<T> = (&'static str, &'static str, T);
-
+/// Returns a parser for values, each with its name and description.
 pub fn one_of<T: Copy + Send + Sync + 'static>(
-    values: &'static [Named<T>],
+    values: &'static [(&'static str, &'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
     let names = values.iter();
     let names = names.map(|(name, help, _)| PossibleValue::new(*name).help(*help));

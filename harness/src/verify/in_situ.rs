@@ -208,9 +208,6 @@ struct Comparison<'a> {
     pairing: Pairing,
 }
 
-/// Bytes and reads, in situ and traced.
-type Amounts = [(u64, u64); 2];
-
 impl Comparison<'_> {
     fn launches(&self) -> Option<String> {
         let mut all = (0..).zip(&self.aggregated.counts.launches);
@@ -298,7 +295,8 @@ impl Comparison<'_> {
     }
 
     fn difference(&self, all: [Vec<Part>; 2]) -> Option<String> {
-        let mut sums: BTreeMap<_, Amounts> = BTreeMap::new();
+        // Bytes and reads, in situ and traced.
+        let mut sums: BTreeMap<_, [(u64, u64); 2]> = BTreeMap::new();
         for (side, parts) in all.into_iter().enumerate() {
             for (pair, ctas, amount) in parts {
                 if self.bounds.is_exact(pair) {
