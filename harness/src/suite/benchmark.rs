@@ -70,12 +70,6 @@ pub(super) struct Attempt<'a> {
     pub device: Option<String>,
 }
 
-pub(super) struct Filled {
-    pub totals: Totals,
-    pub analysis: Analysis,
-    pub tables: Vec<Table>,
-}
-
 pub(super) struct Runs {
     pub native: Run,
     pub traced: Run,
@@ -123,14 +117,14 @@ impl Attempt<'_> {
             verify::scan(&capture).map_err(capture::failure)?
         };
         let equal = self.counts_equal(&scan, runs)?;
-        let filled = self.fill_from(&capture, &scan, equal)?;
+        let (totals, analysis, _) = self.fill_from(&capture, &scan, equal)?;
         self.compare_with_known(&scan)?;
         if self.suite.options.running.repeat > 1 {
             let first = self.as_golden(&scan);
             self.repeat(runs, &first)?;
         }
-        if self.suite.session.verify_in_situ && filled.totals.launches > 0 {
-            let checks = self.verify_in_situ(&filled.analysis, &capture, runs)?;
+        if self.suite.session.verify_in_situ && totals.launches > 0 {
+            let checks = self.verify_in_situ(&analysis, &capture, runs)?;
             self.add_checks(checks);
         }
         self.explain_order(runs.order());
@@ -276,7 +270,7 @@ impl Attempt<'_> {
         capture: &Capture,
         scan: &CaptureScan,
         equal: Check,
-    ) -> Result<Filled, Failure> {
+    ) -> Result<(Totals, Analysis, Vec<Table>), Failure> {
         let bytes = capture.stored_bytes().map_err(capture::failure)?;
         self.record.capture_bytes = Some(bytes);
         self.record.in_situ = scan.is_in_situ();
@@ -306,11 +300,7 @@ impl Attempt<'_> {
         let _step = self.step("analysis", Some(capture));
         let (analysis, tables) = analyse::benchmark(capture, &folder, options, &mut self.record)?;
         self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
-        Ok(Filled {
-            totals,
-            analysis,
-            tables,
-        })
+        Ok((totals, analysis, tables))
     }
 
     /// Copies the source files of the program's accesses into the run's folder, for the report.

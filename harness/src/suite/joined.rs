@@ -84,13 +84,13 @@ impl<'a> Attempt<'a> {
         let processes = runs.traced.processes.iter().zip(&captures);
         for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
             let mut part = self.process_attempt(process, capture);
-            let filled = part.fill_from(capture, scan, equal)?;
+            let (part_totals, _, tables) = part.fill_from(capture, scan, equal)?;
             part.record.status = match part.record.verification.iter().any(Check::failed) {
                 true => Status::Failed,
                 false => Status::Passed,
             };
-            parts.push((process.process, filled.tables));
-            totals.add(&filled.totals);
+            parts.push((process.process, tables));
+            totals.add(&part_totals);
             self.add_process(&part.record);
             let checks = part.record.verification.iter();
             let named = checks.map(|check| Check {
