@@ -64,9 +64,8 @@ impl Case<'_> {
     }
 
     pub fn output_checks(&self) -> Checks {
-        let (mut checks, determinism) =
-            (self.benchmark.checks.clone(), &self.benchmark.deterministic);
-        if determinism.results_differ(self.execution.backend) {
+        let mut checks = self.benchmark.checks.clone();
+        if (self.benchmark.deterministic).results_differ(self.execution.backend) {
             checks.output_files.clear();
         }
         checks
