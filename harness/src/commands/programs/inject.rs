@@ -15,8 +15,8 @@ use superstep_trace::Backend;
 use crate::arguments::programs::ProgramArgs;
 use crate::arguments::start_workers;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, CampaignResult, Effect, Injection, Outcome, PROBES, Tally,
-    Vulnerability, effect_table, tally,
+    Campaign, CampaignOptions, Effect, Injection, Outcome, PROBES, Tally, Vulnerability,
+    effect_table, tally,
 };
 use crate::probe::{write_found, write_page};
 use crate::results::Reporter;
@@ -149,24 +149,23 @@ fn run_one(
     };
     let done = AtomicU64::new(0);
     let _step = reporter.step(format!("{name}: injection"), None);
-    let result = campaign.run(options, || {
+    let (outcomes, changed_places) = campaign.run(options, || {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         reporter.doing(format!("injecting into {name}: {done} runs"));
     })?;
-    write_outcomes(folder, &result)?;
-    warn(name, &result, reporter);
-    Ok(result.outcomes)
+    write_outcomes(folder, &outcomes)?;
+    warn(name, &outcomes, changed_places, reporter);
+    Ok(outcomes)
 }
 
 /// Warns about instructions whose counts vary, and about missed injections.
-fn warn(name: &str, result: &CampaignResult, reporter: &Reporter) {
-    if result.changed_places > 0 {
+fn warn(name: &str, outcomes: &[(Injection, Outcome)], changed_places: u64, reporter: &Reporter) {
+    if changed_places > 0 {
         reporter.line(&format!(
-            "warning: {name} executed {} of the chosen instructions a different number of times in another run: its threads behave differently from run to run",
-            result.changed_places
+            "warning: {name} executed {changed_places} of the chosen instructions a different number of times in another run: its threads behave differently from run to run"
         ));
     }
-    let missed = (result.outcomes.iter()).filter(|(_, outcome)| *outcome == Outcome::Missed);
+    let missed = (outcomes.iter()).filter(|(_, outcome)| *outcome == Outcome::Missed);
     let missed = missed.count();
     if missed > 0 {
         reporter.line(&format!(
@@ -189,9 +188,8 @@ fn fix_addresses() {
     }
 }
 
-fn write_outcomes(folder: &Path, result: &CampaignResult) -> Result<(), Failure> {
-    let outcomes = result.outcomes.iter();
-    let rows = outcomes.map(|(injection, outcome)| OutcomeRow {
+fn write_outcomes(folder: &Path, outcomes: &[(Injection, Outcome)]) -> Result<(), Failure> {
+    let rows = outcomes.iter().map(|(injection, outcome)| OutcomeRow {
         injection: injection.clone(),
         outcome: outcome.word(),
         effect: outcome.effect().map_or("", Effect::name),

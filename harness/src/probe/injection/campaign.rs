@@ -55,20 +55,14 @@ pub struct Campaign<'a> {
     pub folder: &'a Path,
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct CampaignResult {
-    pub outcomes: Vec<(Injection, Outcome)>,
-    /// Places whose counts differ between two error-free runs.
-    pub changed_places: u64,
-}
-
 impl Campaign<'_> {
-    /// Runs the remaining injections. Returns all outcomes in order, or fewer after an interruption.
+    /// Runs the remaining injections. Returns all outcomes in order, or fewer after an interruption, and the number of
+    /// places whose counts differ between two error-free runs.
     pub fn run(
         &self,
         options: &CampaignOptions,
         progress: impl Fn() + Sync,
-    ) -> Result<CampaignResult, Failure> {
+    ) -> Result<(Vec<(Injection, Outcome)>, u64), Failure> {
         fs::create_dir_all(self.folder).map_err(Failure::io("create", &self.folder))?;
         let profile = Profile::of(self)?;
         self.check_identity(options, &profile.space)?;
@@ -101,12 +95,8 @@ impl Campaign<'_> {
         }
         let in_order = known.into_values();
         let requested = in_order.filter(|line| line.injection.number < options.injections);
-        Ok(CampaignResult {
-            outcomes: requested
-                .map(|line| (line.injection, line.outcome))
-                .collect(),
-            changed_places,
-        })
+        let outcomes = requested.map(|line| (line.injection, line.outcome));
+        Ok((outcomes.collect(), changed_places))
     }
 
     /// Runs the program with one flipped bit. A run that seems to hang is repeated with no other run in parallel.

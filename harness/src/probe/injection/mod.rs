@@ -12,7 +12,7 @@ mod profile;
 mod select;
 mod vulnerability;
 
-pub use campaign::{Campaign, CampaignOptions, CampaignResult};
+pub use campaign::{Campaign, CampaignOptions};
 pub use outcome::{Effect, Outcome, Tally, effect_table, tally};
 pub use select::{Choice, Injection, Space};
 pub use superstep_build::probe::INJECTION as PROBES;
