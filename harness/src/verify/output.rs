@@ -194,9 +194,7 @@ fn compare_files(a: &Path, b: &Path) -> Result<(), FileDifference> {
 
 /// Returns the contents of a file, or an empty string if it cannot be read.
 pub fn read_text(path: &Path) -> String {
-    fs::read(path)
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default()
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
 #[cfg(test)]
