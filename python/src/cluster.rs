@@ -65,11 +65,17 @@ pub fn map_chunks(
     Ok(RowIterator(Mutex::new(Box::new(map))))
 }
 
-/// Runs a step on `rows`. Errors from `rows` are returned unchanged.
-fn step(
+/// Runs the second step on the rows of one bucket, or the third if `is_last`. Errors from `rows` are returned unchanged.
+#[pyfunction]
+pub fn run_step(
+    capture: &Capture,
+    is_last: bool,
+    buckets: (u32, u32),
+    bytes: u64,
+    spill_into: PathBuf,
     rows: &Bound<'_, PyIterator>,
-    step: impl FnOnce(cluster::NextRow<'_>) -> AnalysisResult<Rows>,
 ) -> PyResult<RowIterator> {
+    let limit = MemoryLimit { bytes, spill_into };
     let mut failed = None;
     let mut next = || {
         let next = rows.clone().next();
@@ -84,41 +90,14 @@ fn step(
             }
         }
     };
-    let outcome = step(&mut next);
+    let outcome = match is_last {
+        false => cluster::reduce(&capture.capture, buckets, &limit, &mut next),
+        true => cluster::combine(&capture.capture, buckets.0, &limit, &mut next),
+    };
     match (failed, outcome) {
         (Some(error), _) => Err(error),
         (None, outcome) => Ok(RowIterator(Mutex::new(outcome.map_err(failure)?))),
     }
-}
-
-/// Runs the second step on one bucket.
-#[pyfunction]
-pub fn reduce_pages(
-    capture: &Capture,
-    buckets: (u32, u32),
-    bytes: u64,
-    spill_into: PathBuf,
-    rows: &Bound<'_, PyIterator>,
-) -> PyResult<RowIterator> {
-    let limit = MemoryLimit { bytes, spill_into };
-    step(rows, |next| {
-        cluster::reduce(&capture.capture, buckets, &limit, next)
-    })
-}
-
-/// Runs the third step on one bucket.
-#[pyfunction]
-pub fn combine_ctas(
-    capture: &Capture,
-    buckets: (u32, u32),
-    bytes: u64,
-    spill_into: PathBuf,
-    rows: &Bound<'_, PyIterator>,
-) -> PyResult<RowIterator> {
-    let limit = MemoryLimit { bytes, spill_into };
-    step(rows, |next| {
-        cluster::combine(&capture.capture, buckets.0, &limit, next)
-    })
 }
 
 /// Merges all rows of the third step into an analysis.

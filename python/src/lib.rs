@@ -52,7 +52,7 @@ mod _native {
     #[pymodule_export]
     use crate::capture::{Accesses, Analysis, Capture, open};
     #[pymodule_export]
-    use crate::cluster::{RowIterator, combine_ctas, map_chunks, merge, reduce_pages, tasks};
+    use crate::cluster::{RowIterator, map_chunks, merge, run_step, tasks};
     #[pymodule_export]
     use crate::figure::Figure;
     #[pymodule_export]

@@ -319,9 +319,10 @@ def _step(name, batches, paths, buckets, memory, tasks):
     # Spark removes its own folders when the application ends.
     spill = os.environ.get("SPARK_LOCAL_DIRS") or os.environ.get("SPARK_EXECUTOR_DIRS") or tempfile.gettempdir()
     spill = spill.split("," if "SPARK_LOCAL_DIRS" in os.environ else os.pathsep)[0]
-    run = getattr(_native, name)
+    is_last = name == "combine_ctas"
     for (number, bucket), rows in itertools.groupby(_rows(batches), key=lambda row: row[:2]):
-        for row in run(_open(paths[number]), (bucket, buckets), memory, spill, (row[1:] for row in rows)):
+        rows = (row[1:] for row in rows)
+        for row in _native.run_step(_open(paths[number]), is_last, (bucket, buckets), memory, spill, rows):
             yield (number, *row)
 
 
