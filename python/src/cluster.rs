@@ -1,9 +1,9 @@
 //! Steps of the cluster analysis, for `superstep.spark`. A row is a tuple of bucket, kind, chunk, number and bytes.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use superstep_analysis::cluster::{self, Kind, Map, Row, Rows};
@@ -54,15 +54,11 @@ pub fn map_chunks(
     py: Python<'_>,
     capture: &Capture,
     chunks: (u64, u64),
-    buckets: u32,
-) -> PyResult<RowIterator> {
-    if buckets == 0 {
-        return Err(PyValueError::new_err(
-            "failed to read buckets: expected at least 1, found 0",
-        ));
-    }
-    let map = py.detach(|| Map::new(capture.capture.clone(), &(chunks.0..chunks.1), buckets));
-    Ok(RowIterator(Mutex::new(Box::new(map))))
+    buckets: NonZero<u32>,
+) -> RowIterator {
+    let (capture, chunks) = (capture.capture.clone(), chunks.0..chunks.1);
+    let map = py.detach(|| Map::new(capture, &chunks, buckets.get()));
+    RowIterator(Mutex::new(Box::new(map)))
 }
 
 /// Runs the second step on the rows of one bucket, or the third if `is_last`. Errors from `rows` are returned unchanged.
