@@ -65,15 +65,10 @@ fn ranges(mut numbers: Vec<u32>) -> PyResult<Vec<CtaRange>> {
         ));
     }
     numbers.sort_unstable();
-    let mut ranges: Vec<CtaRange> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some(range) if number <= range.last.saturating_add(1) => range.last = number,
-            _ => ranges.push(CtaRange {
-                first: number,
-                last: number,
-            }),
-        }
-    }
-    Ok(ranges)
+    let runs = numbers.chunk_by(|a, b| *b <= a.saturating_add(1));
+    let ranges = runs.map(|run| CtaRange {
+        first: run[0],
+        last: run[run.len() - 1],
+    });
+    Ok(ranges.collect())
 }
