@@ -39,7 +39,7 @@ pub struct Capture {
 impl Capture {
     fn table(&self, py: Python<'_>, name: TableName) -> PyResult<Table> {
         let table = py.detach(|| in_memory(&self.capture, name));
-        table.map(|table| Table { table }).map_err(failure)
+        table.map(Table).map_err(failure)
     }
 }
 
@@ -238,7 +238,7 @@ impl Analysis {
     /// Returns all figures that can be drawn for the program.
     fn figures(&self, py: Python<'_>) -> Vec<Figure> {
         let figures = py.detach(|| self.programs.figures()).into_iter();
-        figures.map(|figure| Figure { figure }).collect()
+        figures.map(Figure).collect()
     }
 
     /// Returns a figure of the report by name (see `figures`).
@@ -246,7 +246,7 @@ impl Analysis {
     /// Raises a `KeyError` for an unknown name, and a `SuperstepError` if there is nothing to draw.
     fn figure(&self, py: Python<'_>, name: &str) -> PyResult<Figure> {
         let figure = py.detach(|| self.programs.figure(name));
-        figure.map(|figure| Figure { figure }).map_err(report_error)
+        figure.map(Figure).map_err(report_error)
     }
 
     fn __len__(&self) -> usize {
@@ -271,7 +271,7 @@ impl Analysis {
                 "there is no table {name:?}; the tables are {names}"
             ))
         })?;
-        Ok(Table { table })
+        Ok(Table(table))
     }
 
     fn __repr__(&self) -> String {

@@ -17,14 +17,12 @@ use crate::stream::Table;
 
 /// A figure of the report. Notebooks display it as the value of a cell.
 #[pyclass(frozen, module = "superstep")]
-pub struct Figure {
-    pub figure: Multiples,
-}
+pub struct Figure(pub Multiples);
 
 impl Figure {
     /// Returns whether the figure is too complex for SVG.
     fn is_picture(&self) -> bool {
-        self.figure.layout == Layout::Maps
+        self.0.layout == Layout::Maps
     }
 
     fn pdf(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
@@ -41,47 +39,45 @@ impl Figure {
     /// Name of the figure.
     #[getter]
     fn name(&self) -> &str {
-        self.figure.name
+        self.0.name
     }
 
     /// Title of the figure.
     #[getter]
     fn title(&self) -> &str {
-        &self.figure.title
+        &self.0.title
     }
 
     /// Alternative text for the figure.
     #[getter]
     fn description(&self) -> &str {
-        self.figure.description
+        self.0.description
     }
 
     /// The numbers in the figure.
     #[getter]
     fn table(&self) -> Table {
-        Table {
-            table: self.figure.table.clone(),
-        }
+        Table(self.0.table.clone())
     }
 
     /// The figure as an SVG document.
     #[getter]
     fn svg(&self, py: Python<'_>) -> PyResult<String> {
-        let drawn = py.detach(|| svg(&self.figure, self.figure.name));
+        let drawn = py.detach(|| svg(&self.0, self.0.name));
         drawn.map_err(report_error)
     }
 
     /// The figure as a PNG file.
     #[getter]
     fn png<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let drawn = py.detach(|| png(&self.figure));
+        let drawn = py.detach(|| png(&self.0));
         Ok(PyBytes::new(py, &drawn.map_err(report_error)?))
     }
 
     /// Writes the figure to `path` as SVG, PNG or PDF, depending on its extension. PDF needs vl-convert-python.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let draw = |draw: fn(&Multiples) -> Result<Vec<u8>>| {
-            py.detach(|| draw(&self.figure)).map_err(report_error)
+            py.detach(|| draw(&self.0)).map_err(report_error)
         };
         let file = match path.extension().and_then(OsStr::to_str) {
             Some("svg") => draw(|figure| svg(figure, figure.name).map(String::into_bytes))?,
@@ -111,7 +107,7 @@ impl Figure {
         if !self.is_picture() {
             return Ok(None);
         }
-        let (width, height) = self.figure.size();
+        let (width, height) = self.0.size();
         let size = PyDict::new(py);
         size.set_item("width", width)?;
         size.set_item("height", height)?;

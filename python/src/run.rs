@@ -17,7 +17,7 @@ use crate::{failure, report_error};
 #[pyfunction]
 pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
     let table = py.detach(|| superstep_table::Table::read_json(&path));
-    table.map(|table| Table { table }).map_err(failure)
+    table.map(Table).map_err(failure)
 }
 
 /// Returns the figures of a run, or only the one called `name`, for one benchmark or for all benchmarks side by side.
@@ -45,5 +45,5 @@ pub fn run_figures(
         }
     });
     let figures = figures.map_err(report_error)?.into_iter();
-    Ok(figures.map(|figure| Figure { figure }).collect())
+    Ok(figures.map(Figure).collect())
 }

@@ -52,33 +52,31 @@ fn cell<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'
 
 /// A table in memory: an Arrow stream, and a sequence of rows.
 #[pyclass(frozen, module = "superstep")]
-pub struct Table {
-    pub table: superstep_table::Table,
-}
+pub struct Table(pub superstep_table::Table);
 
 #[pymethods]
 impl Table {
     /// Name of the table.
     #[getter]
     fn name(&self) -> &str {
-        self.table.name()
+        self.0.name()
     }
 
     /// Meaning of a row.
     #[getter]
     fn meaning(&self) -> &str {
-        self.table.meaning()
+        self.0.meaning()
     }
 
     /// Names of the columns; docs/columns.csv has their units and meanings.
     #[getter]
     fn column_names(&self) -> Vec<String> {
-        let columns = self.table.columns();
+        let columns = self.0.columns();
         columns.map(|column| column.name.to_owned()).collect()
     }
 
     fn __len__(&self) -> usize {
-        self.table.rows()
+        self.0.rows()
     }
 
     /// Returns the table as a `pandas.DataFrame`. Needs pandas and pyarrow.
@@ -98,7 +96,7 @@ impl Table {
 
     /// Returns a row as a dictionary that maps column names to values.
     fn __getitem__<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyDict>> {
-        let rows = self.table.rows();
+        let rows = self.0.rows();
         let row = match row {
             ..0 => rows.checked_add_signed(row),
             _ => Some(row.unsigned_abs()),
@@ -106,7 +104,7 @@ impl Table {
         let row = row.filter(|&row| row < rows);
         let row = row.ok_or_else(|| PyIndexError::new_err(format!("the table has {rows} rows")))?;
         let values = PyDict::new(py);
-        for (column, array) in self.table.columns().zip(self.table.batch().columns()) {
+        for (column, array) in self.0.columns().zip(self.0.batch().columns()) {
             values.set_item(column.name, cell(py, array, row)?)?;
         }
         Ok(values)
@@ -131,7 +129,7 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let batch = self.table.batch().clone();
+        let batch = self.0.batch().clone();
         let schema = batch.schema();
         capsule(py, RecordBatchIterator::new([Ok(batch)], schema))
     }
