@@ -63,7 +63,7 @@ impl Figure {
     /// The figure as an SVG document.
     #[getter]
     fn svg(&self, py: Python<'_>) -> PyResult<String> {
-        let drawn = py.detach(|| svg(&self.0, self.0.name));
+        let drawn = py.detach(|| svg(&self.0));
         drawn.map_err(report_error)
     }
 
@@ -80,7 +80,7 @@ impl Figure {
             py.detach(|| draw(&self.0)).map_err(report_error)
         };
         let file = match path.extension().and_then(OsStr::to_str) {
-            Some("svg") => draw(|figure| svg(figure, figure.name).map(String::into_bytes))?,
+            Some("svg") => draw(|figure| svg(figure).map(String::into_bytes))?,
             Some("png") => draw(png)?,
             Some("pdf") => self.pdf(py)?,
             _ => {

@@ -61,9 +61,9 @@ pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
     })
 }
 
-/// Draws the figure as an SVG document with a white background, a title and a description. Element ids start with `id`.
-pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
-    let (width, height) = figure.size();
+/// Draws the figure as an SVG document with a white background, a title and a description.
+pub fn svg(figure: &Multiples) -> Result<String> {
+    let ((width, height), id) = (figure.size(), figure.name);
     let (title, description) = (format!("{id}-title"), format!("{id}-description"));
     let document = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) }
@@ -87,7 +87,7 @@ pub fn write(figure: &Multiples, folder: &Path) -> Result<()> {
     let file = |extension: &str| folder.join(format!("{}.{extension}", figure.name));
     let (csv, vector, bitmap) = (file("csv"), file("svg"), file("png"));
     figure.table.write(Format::Csv, &csv)?;
-    fs::write(&vector, svg(figure, figure.name)?).map_err(FileError::at("write", &vector))?;
+    fs::write(&vector, svg(figure)?).map_err(FileError::at("write", &vector))?;
     fs::write(&bitmap, png(figure)?).map_err(FileError::at("write", &bitmap))?;
     Ok(())
 }

@@ -21,6 +21,6 @@ fn table_round_trips_through_csv_and_figure_escapes_names() {
     assert!(svg.contains("role=\"img\"") && svg.contains("<title id=\"data-volume-title\">"));
     assert!(svg.contains("a&lt;b") && !svg.contains("a<b"));
     assert!(std::fs::metadata(&files[2]).unwrap().len() > 1000);
-    let empty = super::super::svg(&draw(&[]), "none").unwrap();
+    let empty = super::super::svg(&draw(&[])).unwrap();
     assert!(empty.contains("No application"));
 }

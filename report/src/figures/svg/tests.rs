@@ -37,7 +37,7 @@ fn figures_use_the_colours_of_their_page_and_files_have_a_white_background() {
     let page = markup(&bars(), "a").unwrap().0;
     assert!(page.contains("fill=\"currentColor\"") && page.contains("stroke=\"currentColor\""));
     assert!(!page.contains("#fff") && !page.contains("#000\"") && !page.contains("font-family"));
-    let file = svg(&bars(), "a").unwrap();
+    let file = svg(&bars()).unwrap();
     assert!(file.contains("fill=\"#fff\"") && file.contains("color=\"#000\""));
 }
 

@@ -36,12 +36,12 @@ fn ratios_are_compared_with_published_ones() {
         ])
     );
     assert_eq!(found.figures[0].legend.len(), 3);
-    crate::figures::svg(&found.figures[0], "a").unwrap();
+    crate::figures::svg(&found.figures[0]).unwrap();
     for (suite, probe) in [("thesis", "branches"), ("rodinia", "cta-clocks")] {
         let found = study(suite, probe, &costs);
         assert_eq!(found.tables.len(), 1, "no published numbers");
         assert_eq!(found.figures[0].legend.len(), 2);
         assert!(!found.figures[0].description.contains("SASSI"));
     }
-    crate::figures::svg(&study("rodinia", "branches", &[]).figures[0], "b").unwrap();
+    crate::figures::svg(&study("rodinia", "branches", &[]).figures[0]).unwrap();
 }
