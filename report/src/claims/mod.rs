@@ -112,30 +112,24 @@ fn judge_published(figure: &str, judge: judges::Judge) -> String {
     }
 }
 
+/// Returns a program with the published numbers that these rules use.
 fn published(name: &'static str) -> Program<'static> {
     let value = |quantity| first_value(name, quantity);
-    let cut = |dimension: &str, bytes, share| {
-        let bytes = value(bytes) as u64;
-        let share = value(share) / 100.0;
+    let cut = |quantity| {
+        let share = value(quantity) / 100.0;
         BisectionRow {
-            dimension: dimension.to_owned(),
-            coordinates: if bytes > 0 { 2 } else { 1 },
-            cut: 1,
-            crossing_bytes: bytes,
             share,
-            as_published_bytes: bytes,
             as_published_share: share,
+            ..BisectionRow::default()
         }
     };
-    let x = cut("x", Quantity::CutX, Quantity::CutXShare);
-    let y = cut("y", Quantity::CutY, Quantity::CutYShare);
     Program {
         name,
         loaded_bytes: value(Quantity::Loaded) as u64,
         stored_bytes: value(Quantity::Stored) as u64,
         share: value(Quantity::Communicated) / value(Quantity::Stored),
         metrics: Cow::Owned(Metrics {
-            bisection: vec![x, y],
+            bisection: vec![cut(Quantity::CutXShare), cut(Quantity::CutYShare)],
             ..Metrics::default()
         }),
     }
