@@ -4,7 +4,7 @@ use super::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::palette;
 use serde::Deserialize;
-use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary};
+use superstep_analysis::run_summary::RunSummary;
 use superstep_table::{Table, table};
 
 table! {
@@ -18,27 +18,19 @@ table! {
     }
 }
 
-/// Draws all benchmarks with analysed accesses, in run order. If there are none, the figure has no plots.
-pub fn data_volume(run: &RunSummary) -> Multiples {
-    draw(&rows(run))
-}
-
-pub(super) fn rows(run: &RunSummary) -> Vec<DataVolumeRow> {
-    let rows = run.benchmarks.iter().filter_map(DataVolumeRow::of);
-    rows.collect()
-}
-
-impl DataVolumeRow {
-    pub(crate) fn of(benchmark: &BenchmarkSummary) -> Option<Self> {
+/// Returns the volumes of all benchmarks with analysed accesses, in run order.
+pub(crate) fn volumes(run: &RunSummary) -> Vec<DataVolumeRow> {
+    let volumes = run.benchmarks.iter().filter_map(|benchmark| {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
-        Some(Self {
+        Some(DataVolumeRow {
             application: benchmark.name.clone(),
             loaded_bytes: bytes.with_atomics()[0],
             stored_bytes: communication.stored_bytes,
             communicated_stored_bytes: communication.communicated_bytes,
             communication_share: communication.share,
         })
-    }
+    });
+    volumes.collect()
 }
 
 pub(super) fn draw(rows: &[DataVolumeRow]) -> Multiples {

@@ -13,8 +13,9 @@ mod programs;
 mod scale;
 mod svg;
 
-pub use data_volume::data_volume;
+pub(crate) use data_volume::volumes;
 pub use programs::Programs;
+pub(crate) use programs::side_by_side;
 
 use crate::error::Result;
 use canvas::EM;

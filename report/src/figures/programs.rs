@@ -1,7 +1,7 @@
 //! Figures of programs, for use outside the page of a run.
 
 use super::communication::all;
-use super::data_volume::{DataVolumeRow, draw, rows};
+use super::data_volume::{DataVolumeRow, draw, volumes};
 use super::multiples::Multiples;
 use crate::error::{ReportError, Result};
 use superstep_analysis::Analysis;
@@ -37,22 +37,13 @@ impl Programs {
     /// Creates figures that show the analysed benchmarks of a run side by side.
     pub fn of_run(run: &RunSummary, measured: Vec<(String, Metrics)>) -> Self {
         Self {
-            volumes: rows(run),
+            volumes: volumes(run),
             measured,
         }
     }
 
     pub fn figures(&self) -> Vec<Multiples> {
-        let mut figures = Vec::new();
-        if !self.volumes.is_empty() {
-            figures.push(draw(&self.volumes));
-        }
-        if !self.measured.is_empty() {
-            let measured = self.measured.iter();
-            let measured: Vec<_> = measured.map(|(name, it)| (name.as_str(), it)).collect();
-            figures.extend(all(&measured));
-        }
-        figures
+        side_by_side(&self.volumes, &self.measured)
     }
 
     /// Returns the figure named `name`.
@@ -89,6 +80,22 @@ impl Programs {
             _ => None,
         }
     }
+}
+
+/// Draws the volumes of programs, and their communication if any of them has metrics.
+pub(crate) fn side_by_side(
+    volumes: &[DataVolumeRow],
+    measured: &[(String, Metrics)],
+) -> Vec<Multiples> {
+    let mut figures = Vec::new();
+    if !volumes.is_empty() {
+        figures.push(draw(volumes));
+    }
+    if !measured.is_empty() {
+        let measured = measured.iter().map(|(name, it)| (name.as_str(), it));
+        figures.extend(all(&measured.collect::<Vec<_>>()));
+    }
+    figures
 }
 
 #[cfg(test)]

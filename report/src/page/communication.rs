@@ -33,16 +33,6 @@ pub(crate) fn metrics_of<'a>(measured: &'a [(String, Metrics)], name: &str) -> O
     Some(&measured.find(|(measured, _)| measured == name)?.1)
 }
 
-/// Draws the figures of all benchmarks side by side, with the published values.
-pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Comparison]) -> Vec<Multiples> {
-    let named = measured.iter().map(|(name, metrics)| (&**name, metrics));
-    let mut figures = all(&named.collect::<Vec<_>>());
-    for figure in &mut figures {
-        published::mark(figure, rows);
-    }
-    figures
-}
-
 pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Claim> {
     // The statements are about whole programs, with CTAs as the unit of communication.
     let whole = (run.benchmarks.iter())
@@ -64,6 +54,7 @@ pub(super) fn content(
     run: &RunSummary,
     measured: &[(String, Metrics)],
     rows: &[Comparison],
+    figures: &[Multiples],
 ) -> Result<Markup> {
     if measured.is_empty() {
         return Ok(html! {});
@@ -80,16 +71,18 @@ pub(super) fn content(
             p { "Strides (figure 6.5) need a trace; there is none for " (untraced.join(", ")) "." }
         }
         (published::introduction(run, rows))
-        @for figure in side_by_side(measured, rows) {
-            (with_published(&figure, rows)?)
-        }
+        (with_published(figures, rows)?)
     })
 }
 
-/// Renders a figure of all programs, with a table of published values below.
-pub(super) fn with_published(figure: &Multiples, rows: &[Comparison]) -> Result<Markup> {
-    let drawing = markup(figure, figure.name)?;
-    Ok(html! { (drawing) (published::beneath(figure.name, rows)) })
+/// Renders figures of all programs, each with a table of published values below.
+pub(super) fn with_published(figures: &[Multiples], rows: &[Comparison]) -> Result<Markup> {
+    Ok(html! {
+        @for figure in figures {
+            (markup(figure, figure.name)?)
+            (published::beneath(figure.name, rows))
+        }
+    })
 }
 
 pub(super) fn thesis() -> Markup {

@@ -13,8 +13,8 @@ pub(crate) use communication::metrics_of;
 pub use source::source_file;
 
 use crate::error::Result;
+use crate::figures;
 use crate::figures::multiples::Multiples;
-use crate::figures::{self, data_volume};
 use crate::html::{self, Cell, DASH, description_list, document, id, link, section, table};
 use crate::papers::RIEBER;
 use crate::published::{Comparison, of_run};
@@ -35,12 +35,7 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<()> {
     let measured = measured(folder, run)?;
     let rows = of_run(run, &measured);
     let drawings = folder.join("figures");
-    let mut figures = vec![volumes(run, &rows)];
-    figures.retain(|figure| !figure.plots.is_empty());
-    if !measured.is_empty() {
-        figures.extend(communication::side_by_side(&measured, &rows));
-    }
-    for figure in figures {
+    for figure in side_by_side(run, &measured, &rows) {
         figures::write(&figure, &drawings)?;
     }
     measured.par_iter().try_for_each(|(name, metrics)| {
@@ -81,12 +76,10 @@ pub fn page(run: &RunSummary, measured: &[(String, Metrics)], folder: &Path) -> 
     if !is_single {
         parts.push(part("results", "Counts and times", results(run)));
     }
-    let volumes = volumes(run, &rows);
-    let volumes = match volumes.plots.is_empty() {
-        true => html! {},
-        false => communication::with_published(&volumes, &rows)?,
-    };
-    let communication = communication::content(run, measured, &rows)?;
+    let figures = side_by_side(run, measured, &rows).into_iter();
+    let (volumes, others): (Vec<_>, Vec<_>) = figures.partition(|it| it.name == "data-volume");
+    let volumes = communication::with_published(&volumes, &rows)?;
+    let communication = communication::content(run, measured, &rows, &others)?;
     let published = published::content(&rows);
     let claims = communication::claims_content(run, claims);
     let figures = [
@@ -185,11 +178,17 @@ fn failures(run: &RunSummary) -> Markup {
     }
 }
 
-/// Draws the data volume of all programs, with the published values.
-fn volumes(run: &RunSummary, rows: &[Comparison]) -> Multiples {
-    let mut figure = data_volume(run);
-    published::mark(&mut figure, rows);
-    figure
+/// Draws the figures of all programs side by side, with the published values.
+fn side_by_side(
+    run: &RunSummary,
+    measured: &[(String, Metrics)],
+    rows: &[Comparison],
+) -> Vec<Multiples> {
+    let mut figures = figures::side_by_side(&figures::volumes(run), measured);
+    for figure in &mut figures {
+        published::mark(figure, rows);
+    }
+    figures
 }
 
 fn provenance(run: &RunSummary) -> Markup {
