@@ -8,7 +8,6 @@ use crate::published::{
     self, Agreement, Comparison, FIGURES, Quantity, SIZE, SUITE, Unit, lines, summary,
 };
 use maud::{Markup, html};
-use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::run_summary::RunSummary;
 
 pub(super) fn introduction(run: &RunSummary, rows: &[Comparison]) -> Markup {
@@ -27,14 +26,10 @@ pub(super) fn introduction(run: &RunSummary, rows: &[Comparison]) -> Markup {
 
 /// Marks the published values in a figure of all programs.
 pub(super) fn mark(figure: &mut Multiples, rows: &[Comparison]) {
-    let Some(number) = number(figure.name) else {
-        return;
-    };
-    let mut marked = false;
-    for row in rows.iter().filter(|row| row.figure == number) {
-        marked |= mark_one(figure, row, rows).is_some();
-    }
-    if marked {
+    let number = number(figure.name);
+    let own = rows.iter().filter(|row| number == Some(&row.figure));
+    let marked = own.filter_map(|row| mark_one(figure, row, rows)).count();
+    if marked > 0 {
         figure.legend.push(("published", palette::VERMILLION));
     }
 }
@@ -54,22 +49,20 @@ fn mark_one(figure: &mut Multiples, row: &Comparison, rows: &[Comparison]) -> Op
         Quantity::Communicated => plots.nth(2),
         _ => plots.find(|it| it.title == row.application),
     }?;
-    let at = row.at as usize;
-    let bin = |bins: &[u64]| bins.iter().position(|&bin| bin == row.at);
+    let at = match row.quantity.bins() {
+        Some(bins) => bins.iter().position(|&bin| bin == row.at)?,
+        None => row.at as usize,
+    };
     // The band, and the start and end of the line in a band of width 1.
     let (band, from, to) = match row.quantity {
         Quantity::Loaded | Quantity::Stored | Quantity::Communicated => {
             let mut names = plot.y.ticks.iter().map(|(_, name)| name);
             (names.position(|it| *it == row.application)?, 0.1, 0.9)
         }
-        Quantity::OutDegree => (bin(&DEGREE_BINS)?, 0.1, 0.5),
-        Quantity::InDegree => (bin(&DEGREE_BINS)?, 0.5, 0.9),
-        Quantity::LoadStride => (bin(&STRIDE_BINS)?, 0.1, 0.5),
-        Quantity::StoreStride => (bin(&STRIDE_BINS)?, 0.5, 0.9),
+        Quantity::OutDegree | Quantity::LoadStride | Quantity::SuperstepLoads => (at, 0.1, 0.5),
+        Quantity::InDegree | Quantity::StoreStride | Quantity::SuperstepStores => (at, 0.5, 0.9),
         Quantity::CutXShare => (0, 0.5, 0.9),
         Quantity::CutYShare => (1, 0.5, 0.9),
-        Quantity::SuperstepLoads => (at, 0.1, 0.5),
-        Quantity::SuperstepStores => (at, 0.5, 0.9),
         Quantity::Distance => (at, 0.15, 0.85),
         Quantity::MeanOutDegree => (at, 0.2, 0.8),
         // Shown as labels above the bars of the shares.

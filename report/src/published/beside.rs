@@ -3,7 +3,6 @@
 use super::measured::Reproduction;
 use super::{Data, Quantity, Series, Unit, data};
 use crate::html::grouped;
-use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_table::table;
 
 table! {
@@ -80,7 +79,7 @@ pub(crate) fn beside(measured: &Reproduction) -> Vec<Comparison> {
             continue;
         };
         let mut places: Vec<u64> = series.values.iter().map(|(at, _)| *at).collect();
-        if series.quantity.is_binned() {
+        if series.quantity.bins().is_some() {
             places.extend(found.values.iter().map(|(at, _)| *at));
             places.sort_unstable();
             places.dedup();
@@ -142,7 +141,7 @@ pub(crate) fn lines(rows: &[Comparison], figure: &str) -> Vec<Line> {
     let rows: Vec<&Comparison> = rows.iter().filter(|row| row.figure == figure).collect();
     let is_next = |a: &&Comparison, b: &&Comparison| {
         (&a.application, a.quantity) == (&b.application, b.quantity)
-            && !a.quantity.is_binned()
+            && a.quantity.bins().is_none()
             && a.at + 1 == b.at
             && (a.published, a.measured) == (b.published, b.measured)
     };
@@ -153,15 +152,10 @@ fn line(rows: &[&Comparison]) -> Line {
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     let quantity = first.quantity;
     let name = quantity.as_str();
-    let what = match quantity {
-        Quantity::OutDegree | Quantity::InDegree => {
-            format!("{name} {}", bin(&DEGREE_BINS, first.at))
-        }
-        Quantity::LoadStride | Quantity::StoreStride => {
-            format!("{name} {}", bin(&STRIDE_BINS, first.at))
-        }
-        Quantity::Distance => format!("{name}: {}", first.at),
-        Quantity::SuperstepStores | Quantity::SuperstepLoads | Quantity::MeanOutDegree => {
+    let what = match (quantity, quantity.bins()) {
+        (_, Some(bins)) => format!("{name} {}", bin(bins, first.at)),
+        (Quantity::Distance, _) => format!("{name}: {}", first.at),
+        (Quantity::SuperstepStores | Quantity::SuperstepLoads | Quantity::MeanOutDegree, _) => {
             match first.at == last.at {
                 true => format!("{name} {}", first.at),
                 false => format!("{name}s {} to {}", first.at, last.at),

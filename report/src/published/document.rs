@@ -10,10 +10,6 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 use superstep_table::FileError;
 
-/// Figures with a value for each bin of a distribution. One difference shifts many bins, so the page leaves these
-/// values to the run's table.
-const BINNED: [&str; 2] = ["6.3", "6.5"];
-
 /// Name of both files, without extension.
 const NAME: &str = "reproduction";
 
@@ -61,7 +57,7 @@ differences below omits bins (figures 6.3 and 6.5).
 ";
 
 pub(super) fn markdown(measured: &Reproduction) -> String {
-    let rows = beside(measured);
+    let mut rows = beside(measured);
     let run = format!(
         "| Command | `{}` |\n| Tool | {} |\n| Device | {} ({} backend) |\n| Finished | {} |\n",
         measured.command, measured.tool, measured.device, measured.backend, measured.finished
@@ -73,8 +69,10 @@ pub(super) fn markdown(measured: &Reproduction) -> String {
             one.figure, one.application, one.equal, one.close, one.differ, one.reasons
         )
     });
-    let figures = FIGURES.iter().filter(|it| !BINNED.contains(&it.0));
-    let all = figures.flat_map(|(number, _)| {
+    let agrees: String = agrees.collect();
+    // One difference shifts many bins, so the page leaves the values of bins to the run's table.
+    rows.retain(|row| row.quantity.bins().is_none());
+    let all = FIGURES.iter().flat_map(|(number, _)| {
         let lines = lines(&rows, number).into_iter();
         lines.map(move |line| (number, line))
     });
@@ -91,7 +89,7 @@ pub(super) fn markdown(measured: &Reproduction) -> String {
         &run,
         "\n## Agreement\n\n| figure | program | values | equal | close | differ | reason |\n",
         "|---|---|--:|--:|--:|--:|---|\n",
-        &agrees.collect::<String>(),
+        &agrees,
         "\n## Differences\n\n| figure | program | value | published | measured | difference |\n",
         "|---|---|---|--:|--:|--:|\n",
         &differs.collect::<String>(),

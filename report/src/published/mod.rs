@@ -12,6 +12,7 @@ pub(crate) use measured::Reproduction;
 
 use crate::claims::Claim;
 use serde::{Deserialize, Serialize};
+use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 
@@ -106,9 +107,13 @@ impl Quantity {
         matches!(self.figure(), "6.7" | "6.9")
     }
 
-    /// Returns whether every bin has a value, which is 0 if none was published.
-    fn is_binned(self) -> bool {
-        matches!(self.figure(), "6.3" | "6.5")
+    /// Returns the starts of the bins of a distribution. Every bin has a value, which is 0 if none was published.
+    pub(crate) fn bins(self) -> Option<&'static [u64]> {
+        match self.figure() {
+            "6.3" => Some(&DEGREE_BINS),
+            "6.5" => Some(&STRIDE_BINS),
+            _ => None,
+        }
     }
 }
 
