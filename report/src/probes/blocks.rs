@@ -61,7 +61,6 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     });
     let blocks =
         (programs.iter()).flat_map(|program| program.sites.iter().map(move |site| (program, site)));
-    let table = block_rows(blocks);
     let figure = Multiples::new(
         "hot-regions",
         "Basic blocks around the hottest one; darker blocks have more executions",
@@ -72,10 +71,9 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             ("backward", palette::VERMILLION),
         ],
         programs.iter().map(picture).collect(),
-        table.clone(),
+        block_rows(blocks),
     );
-    let tables = vec![summary(hottest), table];
-    Ok(Study::of_paper(tables, vec![figure]))
+    Ok(Study::of_paper(vec![summary(hottest)], vec![figure]))
 }
 
 fn picture(program: &ProgramSites<'_>) -> Plot {

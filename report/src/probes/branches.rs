@@ -60,7 +60,6 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     for program in &mut programs {
         (program.sites).sort_by_key(|site| Reverse(site.fields[EXECUTIONS]));
     }
-    let table = branch_rows(programs.iter().flat_map(|program| &program.sites));
     let figure = Multiples::new(
         "branch-divergence",
         "Convergent and divergent warp executions of each conditional branch",
@@ -70,7 +69,7 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
             ("divergent", palette::VERMILLION),
         ],
         programs.iter().map(plot).collect(),
-        table.clone(),
+        branch_rows(programs.iter().flat_map(|program| &program.sites)),
     );
     let quantities = [
         "static_branches",
@@ -85,7 +84,7 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     });
     Ok(Study {
         published: beside((suite, &rodinia().branches), quantities, measured),
-        ..Study::of_paper(vec![summary(&programs), table], vec![figure])
+        ..Study::of_paper(vec![summary(&programs)], vec![figure])
     })
 }
 

@@ -116,17 +116,17 @@ impl<'a> Load<'a> {
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let loads = programs.iter().map(Load::of).collect::<Result<Vec<_>>>()?;
-    let table = sm_rows(loads.iter().flat_map(|load| {
+    let sms = loads.iter().flat_map(|load| {
         let sms = (0..).zip(&load.sms);
         sms.map(move |(number, sm)| (load, number, sm))
-    }));
+    });
     let figure = Multiples::new(
         "sm-load",
         "Active time of each SM, relative to the longest",
         "Time from the start of each SM's first CTA to the end of its last, over all launches (GPU Ocelot, figure 6).",
         &[],
         loads.iter().map(Load::plot).collect(),
-        table.clone(),
+        sm_rows(sms),
     );
-    Ok(Study::of_paper(vec![summary(&loads), table], vec![figure]))
+    Ok(Study::of_paper(vec![summary(&loads)], vec![figure]))
 }

@@ -103,12 +103,9 @@ impl<'a> Divergence<'a> {
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
-    let all: Result<Vec<_>> = programs.iter().map(Divergence::of).collect();
-    let all = all?;
+    let all = (programs.iter().map(Divergence::of)).collect::<Result<Vec<_>>>()?;
     let lines = all.iter().flat_map(|it| (1..=LANES).map(move |n| (it, n)));
-    let unique_lines = by_lines(lines);
     let cells = (all.iter()).flat_map(|it| it.cells.iter().map(|cell| (it.program, cell)));
-    let divergence_matrix = by_cell(cells);
     let figures = vec![
         Multiples::new(
             "unique-lines",
@@ -116,7 +113,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             "Accesses on the left are coalesced; those on the right touch one line per thread (SASSI, figure 7).",
             &[],
             all.iter().map(bar_plot).collect(),
-            unique_lines.clone(),
+            by_lines(lines),
         ),
         Multiples::new(
             "divergence-matrix",
@@ -124,12 +121,11 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             "Darker cells have more access groups, on a logarithmic scale (SASSI, figure 8).",
             &[],
             all.iter().map(map_plot).collect(),
-            divergence_matrix.clone(),
+            by_cell(cells),
         )
         .with_layout(Layout::Maps),
     ];
-    let tables = vec![summary(&all), unique_lines, divergence_matrix];
-    Ok(Study::of_paper(tables, figures))
+    Ok(Study::of_paper(vec![summary(&all)], figures))
 }
 
 fn bar_plot(divergence: &Divergence<'_>) -> Plot {

@@ -62,7 +62,9 @@ pub struct Study {
 }
 
 impl Study {
-    fn of_paper(tables: Vec<Table>, figures: Vec<Multiples>) -> Self {
+    /// Creates the study of a paper's probe, whose tables are followed by those of its figures.
+    fn of_paper(mut tables: Vec<Table>, figures: Vec<Multiples>) -> Self {
+        tables.extend(figures.iter().map(|figure| figure.table.clone()));
         Self {
             tables,
             figures,

@@ -65,5 +65,5 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         Table::of(shares),
     )
     .with_layout(Layout::Rows);
-    Study::of_paper(vec![figure.table.clone()], vec![figure])
+    Study::of_paper(Vec::new(), vec![figure])
 }
