@@ -147,20 +147,18 @@ fn groups(runs: &[RunSummary]) -> BTreeMap<String, Vec<&RunSummary>> {
 pub fn write(folder: &Path, runs: &[RunSummary]) -> Result<PathBuf> {
     let (mut entries, mut sections) = (Vec::new(), Vec::new());
     for (number, (heading, group)) in groups(runs).into_iter().enumerate() {
+        // Names come from files and are not safe as folder names.
+        let number = number.to_string();
         let mut drawings = Vec::new();
         for quantity in &QUANTITIES {
             let figure = quantity.figure(&group);
             if !figure.plots.is_empty() {
-                // Names come from files and are not safe as folder names.
-                figures::write(&figure, &folder.join("figures").join(number.to_string()))?;
-                drawings.push(figures::markup(
-                    &figure,
-                    &id(figure.name, &number.to_string()),
-                )?);
+                figures::write(&figure, &folder.join("figures").join(&number))?;
+                drawings.push(figures::markup(&figure, &id(figure.name, &number))?);
             }
         }
         let content = html! { (summary(&heading, &group)) @for drawing in drawings { (drawing) } };
-        let part = id("suite", &number.to_string());
+        let part = id("suite", &number);
         sections.push(section(&part, &heading, &content));
         entries.push(link(&part, &heading));
     }
