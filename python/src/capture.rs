@@ -192,7 +192,7 @@ impl Accesses {
 #[pyclass(frozen, module = "superstep", mapping)]
 pub struct Analysis {
     tables: Vec<superstep_table::Table>,
-    programs: Programs,
+    programs: Programs<'static>,
 }
 
 impl Analysis {

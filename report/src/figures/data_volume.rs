@@ -19,7 +19,7 @@ table! {
 }
 
 /// Returns the volumes of all benchmarks with analysed accesses, in run order.
-pub(crate) fn volumes(run: &RunSummary) -> Vec<DataVolumeRow> {
+pub(super) fn volumes(run: &RunSummary) -> Vec<DataVolumeRow> {
     let volumes = run.benchmarks.iter().filter_map(|benchmark| {
         let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
         Some(DataVolumeRow {

@@ -13,9 +13,7 @@ mod programs;
 mod scale;
 mod svg;
 
-pub(crate) use data_volume::volumes;
 pub use programs::Programs;
-pub(crate) use programs::side_by_side;
 
 use crate::error::Result;
 use canvas::EM;

@@ -1,20 +1,21 @@
-//! Figures of programs, for use outside the page of a run.
+//! Figures of programs side by side.
 
 use super::communication::all;
 use super::data_volume::{DataVolumeRow, draw, volumes};
 use super::multiples::Multiples;
 use crate::error::{ReportError, Result};
+use std::borrow::Cow;
 use superstep_analysis::Analysis;
 use superstep_analysis::metrics::{Metrics, share};
 use superstep_analysis::run_summary::RunSummary;
 
 #[derive(Clone, Debug)]
-pub struct Programs {
+pub struct Programs<'a> {
     volumes: Vec<DataVolumeRow>,
-    measured: Vec<(String, Metrics)>,
+    measured: Cow<'a, [(String, Metrics)]>,
 }
 
-impl Programs {
+impl<'a> Programs<'a> {
     /// Creates the figures of one program from its analysis and the analysis's metrics, if any.
     pub fn one(name: &str, analysis: &Analysis, metrics: Option<Metrics>) -> Self {
         let counts = &analysis.counts.total;
@@ -30,20 +31,28 @@ impl Programs {
         };
         Self {
             volumes: vec![volume],
-            measured: Vec::from_iter(metrics.map(|metrics| (name.to_owned(), metrics))),
+            measured: Vec::from_iter(metrics.map(|it| (name.to_owned(), it))).into(),
         }
     }
 
     /// Creates figures that show the analysed benchmarks of a run side by side.
-    pub fn of_run(run: &RunSummary, measured: Vec<(String, Metrics)>) -> Self {
+    pub fn of_run(run: &RunSummary, measured: impl Into<Cow<'a, [(String, Metrics)]>>) -> Self {
         Self {
             volumes: volumes(run),
-            measured,
+            measured: measured.into(),
         }
     }
 
     pub fn figures(&self) -> Vec<Multiples> {
-        side_by_side(&self.volumes, &self.measured)
+        let mut figures = Vec::new();
+        if !self.volumes.is_empty() {
+            figures.push(draw(&self.volumes));
+        }
+        if !self.measured.is_empty() {
+            let measured = self.measured.iter().map(|(name, it)| (name.as_str(), it));
+            figures.extend(all(&measured.collect::<Vec<_>>()));
+        }
+        figures
     }
 
     /// Returns the figure named `name`.
@@ -80,22 +89,6 @@ impl Programs {
             _ => None,
         }
     }
-}
-
-/// Draws the volumes of programs, and their communication if any of them has metrics.
-pub(crate) fn side_by_side(
-    volumes: &[DataVolumeRow],
-    measured: &[(String, Metrics)],
-) -> Vec<Multiples> {
-    let mut figures = Vec::new();
-    if !volumes.is_empty() {
-        figures.push(draw(volumes));
-    }
-    if !measured.is_empty() {
-        let measured = measured.iter().map(|(name, it)| (name.as_str(), it));
-        figures.extend(all(&measured.collect::<Vec<_>>()));
-    }
-    figures
 }
 
 #[cfg(test)]

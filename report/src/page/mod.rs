@@ -13,8 +13,8 @@ pub(crate) use communication::metrics_of;
 pub use source::source_file;
 
 use crate::error::Result;
-use crate::figures;
 use crate::figures::multiples::Multiples;
+use crate::figures::{self, Programs};
 use crate::html::{self, Cell, DASH, description_list, document, id, link, section, table};
 use crate::papers::RIEBER;
 use crate::published::{Comparison, of_run};
@@ -184,7 +184,7 @@ fn side_by_side(
     measured: &[(String, Metrics)],
     rows: &[Comparison],
 ) -> Vec<Multiples> {
-    let mut figures = figures::side_by_side(&figures::volumes(run), measured);
+    let mut figures = Programs::of_run(run, measured).figures();
     for figure in &mut figures {
         published::mark(figure, rows);
     }

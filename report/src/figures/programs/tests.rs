@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn program(metrics: Option<Metrics>) -> Programs {
+fn program(metrics: Option<Metrics>) -> Programs<'static> {
     let volume = DataVolumeRow {
         application: "program".to_owned(),
         loaded_bytes: 8,
@@ -33,7 +33,7 @@ fn figure_is_found_by_name() {
 
 #[test]
 fn missing_figure_is_reported_with_reason() {
-    let names = |program: &Programs| {
+    let names = |program: &Programs<'_>| {
         program
             .figures()
             .iter()
