@@ -29,12 +29,13 @@ pub const RODINIA: &str = "rodinia";
 /// Published numbers, described in `published.json`.
 #[derive(Deserialize)]
 pub struct Rodinia {
-    /// SASSI's tables 1 to 3.
-    pub(crate) branches: BTreeMap<String, [f64; 4]>,
-    pub(crate) values: BTreeMap<String, [f64; 4]>,
-    pub(crate) costs: BTreeMap<String, [[f64; 2]; 3]>,
+    /// SASSI's numbers for each probe.
+    pub(crate) sassi: BTreeMap<String, Numbers>,
     pub cpu: Vec<CpuTime>,
 }
+
+/// Published numbers by program and column of a study's tables.
+pub(crate) type Numbers = BTreeMap<String, BTreeMap<String, f64>>;
 
 /// Kernel time of a program on a processor.
 #[derive(Deserialize)]

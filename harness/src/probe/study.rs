@@ -31,7 +31,7 @@ pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<String, Failure> {
         .collect();
     let failed =
         |error: ReportError| Failure::internal("summarise the findings of the probe", error);
-    let mut found = study(&run.probe, &run.suite, &programs).map_err(failed)?;
+    let mut found = study(&run.probe, &programs).map_err(failed)?;
     add_overheads(&mut found, &run.suite, &run.probe, &passed);
     write_found(folder, &found)?;
     write_run_page(folder, run, &found)?;

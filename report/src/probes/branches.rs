@@ -1,10 +1,9 @@
 //! Conditional branches and their divergence: SASSI's table 1 and figure 5.
 
-use super::{Program, ProgramSites, SiteTotals, Study, beside, percent, sites};
+use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
-use crate::papers::rodinia;
 use std::cmp::Reverse;
 
 /// Indices of the probe's fields.
@@ -55,7 +54,7 @@ fn shares(branches: &ProgramSites<'_>) -> [f64; 2] {
 
 const MAX_BARS: usize = 40;
 
-pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
+pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let mut programs = sites(programs)?;
     for program in &mut programs {
         (program.sites).sort_by_key(|site| Reverse(site.fields[EXECUTIONS]));
@@ -71,21 +70,7 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         programs.iter().map(plot).collect(),
         branch_rows(programs.iter().flat_map(|program| &program.sites)),
     );
-    let quantities = [
-        "static_branches",
-        "static_divergent",
-        "static_percent",
-        "dynamic_percent",
-    ];
-    let measured = programs.iter().map(|it| {
-        let (all, split) = (it.sites.len() as f64, it.above_zero(DIVERGENT) as f64);
-        let [fixed, dynamic] = shares(it);
-        (it.name, [all, split, fixed, dynamic].map(Some))
-    });
-    Ok(Study {
-        published: beside((suite, &rodinia().branches), quantities, measured),
-        ..Study::of_paper(vec![summary(&programs)], vec![figure])
-    })
+    Ok(Study::of_paper(vec![summary(&programs)], vec![figure]))
 }
 
 fn plot(program: &ProgramSites<'_>) -> Plot {

@@ -19,9 +19,8 @@ pub use totals::place;
 
 use crate::error::Result;
 use crate::figures::multiples::Multiples;
-use crate::papers::RODINIA;
 use std::collections::BTreeMap;
-use superstep_table::{Table, table};
+use superstep_table::Table;
 use superstep_trace::{PointSite, ProbeResults, ProbeSpec, display_name};
 
 #[derive(Clone, Copy, Debug)]
@@ -38,16 +37,6 @@ impl<'a> Program<'a> {
     }
 }
 
-table! {
-    /// A value for one program, and the corresponding value from the paper.
-    pub struct PublishedRow = "published" {
-        program: String = "the program";
-        quantity: &'static str = "column of the first table, or of `overheads`";
-        measured: Option<f64> = "value in this run";
-        published: f64 = "value in SASSI's table 1 (branches), 2 (values) or 3 (overheads)";
-    }
-}
-
 /// Tables and figures of one probe over a set of programs.
 #[derive(Debug, Default)]
 pub struct Study {
@@ -55,8 +44,6 @@ pub struct Study {
     pub tables: Vec<Table>,
     /// One plot for each program.
     pub figures: Vec<Multiples>,
-    /// Results compared with SASSI's.
-    published: Vec<PublishedRow>,
     /// Whether the probe reproduces a study of SASSI or GPU Ocelot.
     reproduces_paper: bool,
 }
@@ -68,27 +55,24 @@ impl Study {
         Self {
             tables,
             figures,
-            published: Vec::new(),
             reproduces_paper: true,
         }
     }
 }
 
-/// Returns the study of a probe over programs of `suite`. Built-in probes from the papers, recognised by name and
+/// Returns the study of a probe over programs. Built-in probes from the papers, recognised by name and
 /// fields, have studies of their own; for other probes, the study lists the largest totals.
-pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Study> {
+pub fn study(probe: &str, programs: &[Program<'_>]) -> Result<Study> {
     let spec = programs.first().and_then(Program::spec);
     let fields = spec.into_iter().flat_map(|spec| &spec.fields);
     let fields: Vec<&str> = fields.map(|field| field.name.as_str()).collect();
     match (probe, &fields[..]) {
         ("basic-blocks", ["executions"]) => blocks::study(programs),
         ("branches", ["executions", "active_threads", "taken_threads", "divergent"]) => {
-            branches::study(suite, programs)
+            branches::study(programs)
         }
         ("memory-divergence", ["accesses", "threads", "lines"]) => memory::study(programs),
-        ("values", ["executions", "ones", "ever_set", "differing"]) => {
-            values::study(suite, programs)
-        }
+        ("values", ["executions", "ones", "ever_set", "differing"]) => values::study(programs),
         ("cta-clocks", ["start", "end", "sm"]) => clocks::study(programs),
         _ => totals::study(programs),
     }
@@ -162,24 +146,4 @@ fn percent(part: u64, whole: u64) -> f64 {
         0 => 0.0,
         whole => (1e4 * part as f64 / whole as f64).round() / 100.0,
     }
-}
-
-/// Returns rows for the programs with published numbers from SASSI.
-fn beside<'a, const N: usize>(
-    (suite, numbers): (&str, &BTreeMap<String, [f64; N]>),
-    quantities: [&'static str; N],
-    programs: impl IntoIterator<Item = (&'a str, [Option<f64>; N])>,
-) -> Vec<PublishedRow> {
-    let programs = programs.into_iter().filter(|_| suite == RODINIA);
-    let rows = programs.flat_map(|(program, measured)| {
-        let published = numbers.get(program).into_iter().flatten();
-        let values = quantities.into_iter().zip(measured).zip(published);
-        values.map(move |((quantity, measured), &published)| PublishedRow {
-            program: program.to_owned(),
-            quantity,
-            measured,
-            published,
-        })
-    });
-    rows.collect()
 }

@@ -1,12 +1,11 @@
 //! Cost of a probe: SASSI's table 3 and Ocelot's figure 5.
 
-use super::{Study, beside};
+use super::Study;
 use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use crate::papers::{RODINIA, rodinia};
+use crate::papers::{Numbers, RODINIA, rodinia};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use superstep_table::Table;
+use superstep_table::{Table, table};
 use superstep_trace::Failure;
 
 table_from! {
@@ -21,6 +20,16 @@ table_from! {
         total_ratio: Option<f64> = "wall time with the probe divided by wall time without it" => cost.ratios()[0];
         kernel_ratio: Option<f64> = "kernel time with the probe divided by kernel time without it" =>
             cost.ratios()[1];
+    }
+}
+
+table! {
+    /// A value for one program, and the corresponding value from the paper.
+    struct PublishedRow = "published" {
+        program: String = "the program";
+        quantity: String = "column of the first table, or of `overheads`";
+        measured: Option<f64> = "value in this run";
+        published: f64 = "value in SASSI's table 1 (branches), 2 (values) or 3 (overheads)";
     }
 }
 
@@ -55,7 +64,9 @@ impl ProbedBenchmark {
 
 /// Adds the cost of `probe` in programs of `suite` to the probe's study, next to SASSI's cost if the paper reports it.
 pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[&ProbedBenchmark]) {
-    let sassi = sassi_costs(suite, probe);
+    let sassi = (suite == RODINIA).then(|| rodinia().sassi.remove(probe));
+    let sassi = sassi.flatten().unwrap_or_default();
+    let kernel_ratio = |cost: &ProbedBenchmark| sassi.get(&cost.name)?.get("kernel_ratio");
     let baseline = vec![(1.0, 0.0), (1.0, costs.len() as f64)];
     let mut marks = vec![Mark::Line(baseline, 1.0, palette::GREY)];
     let mut max = 2.0f64;
@@ -69,7 +80,7 @@ pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[&Prob
                 marks.push(Mark::Area((1.0, low), (ratio, low + 0.35), colour));
             }
         }
-        if let Some(&[_, kernels]) = sassi.get(&cost.name) {
+        if let Some(&kernels) = kernel_ratio(cost) {
             max = max.max(kernels);
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
         }
@@ -78,7 +89,7 @@ pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[&Prob
         ("kernels", palette::BLUE),
         ("whole program", palette::SKY_BLUE),
     ];
-    if costs.iter().any(|cost| sassi.contains_key(&cost.name)) {
+    if costs.iter().any(|cost| kernel_ratio(cost).is_some()) {
         legend.push(("SASSI's kernels (table 3)", palette::VERMILLION));
     }
     let label = "time with the probe divided by time without it";
@@ -103,23 +114,31 @@ pub fn add_overheads(study: &mut Study, suite: &str, probe: &str, costs: &[&Prob
         table(costs.iter().copied()),
     )
     .with_layout(Layout::Rows);
-    let measured = costs.iter().map(|it| (&*it.name, it.ratios()));
-    let quantities = ["total_ratio", "kernel_ratio"];
-    let published = beside((suite, &sassi), quantities, measured);
-    study.published.extend(published);
+    let compared = [study.tables.first(), Some(&figure.table)];
+    let published = compared.into_iter().flatten();
+    let published = Table::from_iter(published.flat_map(|table| beside(table, &sassi)));
     study.tables.push(figure.table.clone());
-    if !study.published.is_empty() {
-        study.tables.push(Table::of(&study.published));
+    if published.rows() > 0 {
+        study.tables.push(published);
     }
     study.figures.push(figure);
 }
 
-/// Returns each program's slowdown with `probe` in SASSI's table 3, for the whole program and for its kernels.
-fn sassi_costs(suite: &str, probe: &str) -> BTreeMap<String, [f64; 2]> {
-    let mut studies = ["branches", "memory-divergence", "values"].into_iter();
-    let study = studies.position(|name| suite == RODINIA && name == probe);
-    let costs = rodinia().costs.into_iter();
-    costs
-        .filter_map(|(program, costs)| Some((program, costs[study?])))
-        .collect()
+/// Returns the values of `table` that were also published.
+fn beside(table: &Table, published: &Numbers) -> Vec<PublishedRow> {
+    let mut rows = Vec::new();
+    for row in 0..table.rows() {
+        let program = table.text(row, "program").unwrap_or_default();
+        let published = published.get(&program);
+        for (column, text) in table.columns().zip(table.texts(row)) {
+            let published = published.and_then(|numbers| numbers.get(column.name));
+            rows.extend(published.map(|&published| PublishedRow {
+                program: program.clone(),
+                quantity: column.name.to_owned(),
+                measured: text.and_then(|text| text.parse().ok()),
+                published,
+            }));
+        }
+    }
+    rows
 }

@@ -1,8 +1,7 @@
 //! Constant bits and scalar values: SASSI's table 2.
 
-use super::{Program, ProgramSites, SiteTotals, Study, beside, percent, sites};
+use super::{Program, ProgramSites, SiteTotals, Study, percent, sites};
 use crate::error::Result;
-use crate::papers::rodinia;
 use std::collections::HashMap;
 use superstep_table::{Table, table};
 use superstep_trace::probe::At;
@@ -93,20 +92,10 @@ impl<'a> Instructions<'a> {
     }
 }
 
-pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
+pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let programs = sites(programs)?;
     let programs: Vec<_> = programs.iter().map(Instructions::of).collect();
-    let quantities = [
-        "dynamic_constant_bits_percent",
-        "dynamic_scalar_percent",
-        "static_constant_bits_percent",
-        "static_scalar_percent",
-    ];
-    let measured = (programs.iter()).map(|program| (program.name, program.shares().map(Some)));
     let sites: Vec<_> = programs.iter().flat_map(|program| &program.all).collect();
     let tables = vec![summary(&programs), Table::of(sites)];
-    Ok(Study {
-        published: beside((suite, &rodinia().values), quantities, measured),
-        ..Study::of_paper(tables, Vec::new())
-    })
+    Ok(Study::of_paper(tables, Vec::new()))
 }

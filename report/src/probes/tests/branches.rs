@@ -3,9 +3,9 @@
 use super::{Toy, rows, site};
 use crate::figures::multiples::Mark;
 use crate::figures::palette;
+use crate::probes::add_overheads;
 use crate::probes::branches::study;
 use serde_json::json;
-use superstep_table::Table;
 
 const FIELDS: [(&str, &str); 4] = [
     ("executions", "sum"),
@@ -23,7 +23,7 @@ fn branch_that_split_a_warp_once_is_divergent() {
     let study = Toy::new("launch", &FIELDS, &sites)
         .launch(&[10, 320, 320, 0, 30, 960, 0, 0])
         .launch(&[10, 300, 100, 5, 0, 0, 0, 0])
-        .study(|programs| study("features", programs))
+        .study(study)
         .unwrap();
     // 1 of 2 branches; 5 of 10 + 10 + 30 executions.
     assert_eq!(
@@ -50,8 +50,10 @@ fn sassi_programs_have_published_numbers() {
     ];
     let toy = Toy::new("launch", &FIELDS, &sites).launch(&[10, 320, 320, 5, 30, 960, 0, 0]);
     let published = |suite, name| {
-        let study = toy.study_as(name, |programs| study(suite, programs));
-        rows(&Table::of(&study.unwrap().published))
+        let mut study = toy.study_as(name, study).unwrap();
+        add_overheads(&mut study, suite, "branches", &[]);
+        let published = study.tables.iter().find(|it| it.name() == "published");
+        published.map_or(json!([]), rows)
     };
     assert_eq!(
         published("rodinia", "srad_v2"),

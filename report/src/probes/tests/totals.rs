@@ -5,8 +5,7 @@ use crate::probes::{Study, study};
 use serde_json::json;
 
 fn found(toy: &Toy) -> Study {
-    toy.study(|programs| study("branches", "rodinia", programs))
-        .unwrap()
+    toy.study(|programs| study("branches", programs)).unwrap()
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn constant_bits_are_always_or_never_set() {
     let study = Toy::new("launch", &FIELDS, &sites)
         .launch(first.as_flattened())
         .launch(second.as_flattened())
-        .study(|programs| study("features", programs))
+        .study(study)
         .unwrap();
     // `add`: bit 0 is always set, bits 3 to 7 never: 6 of 8. `load`: bits 16 to 31 never: 16 of 32, and lanes differ.
     assert_eq!(
