@@ -5,7 +5,7 @@ mod judges;
 #[cfg(test)]
 mod tests;
 
-use crate::published::{Quantity, first_value, statements};
+use crate::published::{Quantity, Series, data};
 use std::borrow::Cow;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::bisection::BisectionRow;
@@ -72,7 +72,8 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
     }
     let all: Option<Vec<&Program<'_>>> = PROGRAMS.iter().map(find).collect();
     let six: Option<judges::Six<'_>> = all.and_then(|all| all.try_into().ok());
-    (statements().into_iter().zip(judges::JUDGES))
+    let data = data();
+    (data.statements.into_iter().zip(judges::JUDGES))
         .map(|(claim, judge)| {
             let no_strides = |program: &Program<'_>| program.metrics.strides.is_empty();
             let lacks_traces =
@@ -87,7 +88,7 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
                 }
             };
             let published = match verdict {
-                Verdict::Differs if is_published_run => judge_published(&claim.figure, judge),
+                Verdict::Differs if is_published_run => judge_published(&claim.figure, judge, &data.series),
                 _ => String::new(),
             };
             Claim {
@@ -100,12 +101,12 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
         .collect()
 }
 
-fn judge_published(figure: &str, judge: judges::Judge) -> String {
+fn judge_published(figure: &str, judge: judges::Judge, series: &[Series]) -> String {
     // The published numbers are sufficient only for the rules about these figures.
     if !["6.1", "6.4"].contains(&figure) {
         return "not judged: the numbers that the rule needs are not published".to_owned();
     }
-    let programs = PROGRAMS.map(published);
+    let programs = PROGRAMS.map(|name| published(name, series));
     match judge(&programs.each_ref()) {
         (true, numbers) => format!("borne out: {numbers}"),
         (false, numbers) => format!("not borne out: {numbers}"),
@@ -113,8 +114,12 @@ fn judge_published(figure: &str, judge: judges::Judge) -> String {
 }
 
 /// Returns a program with the published numbers that these rules use.
-fn published(name: &'static str) -> Program<'static> {
-    let value = |quantity| first_value(name, quantity);
+fn published(name: &'static str, series: &[Series]) -> Program<'static> {
+    let value = |quantity| {
+        let mut series = series.iter();
+        let own = series.find(|it| it.program == name && it.quantity == quantity);
+        own.map_or(0.0, |it| it.value(0))
+    };
     let cut = |quantity| {
         let share = value(quantity) / 100.0;
         BisectionRow {

@@ -120,11 +120,12 @@ impl Quantity {
 crate::text_column!(Quantity);
 
 #[derive(Deserialize)]
-struct Data {
-    statements: Vec<Claim>,
+pub(crate) struct Data {
+    /// The statements of the thesis, not yet judged.
+    pub(crate) statements: Vec<Claim>,
     sources: Vec<Source>,
     reasons: Vec<Reason>,
-    series: Vec<Series>,
+    pub(crate) series: Vec<Series>,
 }
 
 /// Source of quantities: the output of a notebook, or a plot.
@@ -146,7 +147,7 @@ pub(crate) struct Series {
 
 impl Series {
     /// Returns the value at a position, or 0 for an empty bin or a superstep that sent nothing.
-    fn value(&self, at: u64) -> f64 {
+    pub(crate) fn value(&self, at: u64) -> f64 {
         let found = self.values.iter().find(|(there, _)| *there == at);
         found.map_or(0.0, |(_, value)| *value)
     }
@@ -164,21 +165,8 @@ struct Reason {
     unless_input: Option<String>,
 }
 
-fn data() -> Data {
+pub(crate) fn data() -> Data {
     serde_json::from_str(DATA).expect("a test reads the file")
-}
-
-/// Returns the statements of the thesis, not yet judged.
-pub(crate) fn statements() -> Vec<Claim> {
-    data().statements
-}
-
-/// Returns the first published value of a quantity of a program, or 0.
-pub(crate) fn first_value(program: &str, quantity: Quantity) -> f64 {
-    let series = data().series.into_iter();
-    let mut own = series.filter(|it| it.program == program && it.quantity == quantity);
-    let first = own.next().and_then(|it| it.values.first().copied());
-    first.map_or(0.0, |(_, value)| value)
 }
 
 /// Returns the source of a figure's numbers; `None` if none are published.
