@@ -96,16 +96,15 @@ pub(super) fn from_benchmark(
     is_single: bool,
     folder: &Path,
 ) -> Result<Markup> {
-    let figures = html! {
-        @if !is_single {
-            @for figure in all(&[(name, metrics)]) { (markup(&figure, &id(figure.name, name))?) }
-        }
-    };
     let summary = format!("Communication of {name}, figure by figure");
     Ok(html! {
         (places::carriers(name, metrics))
         (source::section(folder, name, metrics))
-        @if !is_single { (fold(&summary, false, figures)) }
+        @if !is_single {
+            (fold(&summary, false, html! {
+                @for figure in all(&[(name, metrics)]) { (markup(&figure, &id(figure.name, name))?) }
+            }))
+        }
         (places::details(name, metrics))
     })
 }
@@ -114,8 +113,7 @@ pub(super) fn claims_content(run: &RunSummary, claims: Vec<Claim>) -> Markup {
     if claims.is_empty() {
         return html! {};
     }
-    let matching = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
-    let count = |verdict| matching(verdict).count();
+    let count = |verdict| claims.iter().filter(|it| it.verdict == verdict).count();
     let introduction = html! {
         p {
             "Of " (claims.len()) " statements that the thesis makes about its figures (" (thesis()) "), "
