@@ -88,7 +88,9 @@ pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> 
                 }
             };
             let published = match verdict {
-                Verdict::Differs if is_published_run => judge_published(&claim.figure, judge, &data.series),
+                Verdict::Differs if is_published_run => {
+                    judge_published(&claim.figure, judge, &data.series)
+                }
                 _ => String::new(),
             };
             Claim {

@@ -12,6 +12,7 @@ pub(crate) use measured::Reproduction;
 
 use crate::claims::Claim;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
@@ -123,18 +124,10 @@ crate::text_column!(Quantity);
 pub(crate) struct Data {
     /// The statements of the thesis, not yet judged.
     pub(crate) statements: Vec<Claim>,
-    sources: Vec<Source>,
+    /// Source of each figure's numbers: the output of a notebook, or a plot.
+    sources: BTreeMap<String, String>,
     reasons: Vec<Reason>,
     pub(crate) series: Vec<Series>,
-}
-
-/// Source of quantities: the output of a notebook, or a plot.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Source {
-    notebook: Option<String>,
-    read_off: Option<String>,
-    quantities: Vec<Quantity>,
 }
 
 /// Values of a quantity, as pairs of position and value.
@@ -171,12 +164,7 @@ pub(crate) fn data() -> Data {
 
 /// Returns the source of a figure's numbers; `None` if none are published.
 pub(crate) fn source(figure: &str) -> Option<String> {
-    let is_of = |source: &Source| source.quantities.iter().any(|it| it.figure() == figure);
-    let source = data().sources.into_iter().find(is_of)?;
-    match source.notebook {
-        Some(notebook) => Some(format!("the thesis's notebook {notebook}")),
-        None => Some(format!("read off {}", source.read_off?)),
-    }
+    data().sources.remove(figure)
 }
 
 /// Returns whether the run has the thesis's programs at its size.
