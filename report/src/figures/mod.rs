@@ -30,19 +30,6 @@ pub(crate) const STYLE: &str = include_str!("style.css");
 /// Renders the figure for a light or dark page: heading, legend, plots and description. Each plot is a separate SVG
 /// element, so that plots can be placed beside or below each other. Element ids start with `id`.
 pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
-    let mut plots = Vec::new();
-    for plot in &figure.plots {
-        let plotted = elements(&figure.plot(plot, (0.0, 0.0), WIDTH), figure.name)?;
-        let size = (WIDTH, figure.height(plot, WIDTH));
-        let label = match &*plot.title {
-            "" => figure.title.clone(),
-            name => format!("{}: {name}", figure.title),
-        };
-        plots.push(html! {
-            svg width=(size.0) height=(size.1) viewBox={ "0 0 " (size.0) " " (size.1) } fill="currentColor" font-size=(EM)
-                role="img" aria-label=(label) { (plotted) }
-        });
-    }
     Ok(html! {
         figure {
             h3 id={ (id) "-title" } { (figure.title) }
@@ -54,7 +41,16 @@ pub fn markup(figure: &Multiples, id: &str) -> Result<Markup> {
                 }
             }
             @if !figure.sentence.is_empty() { p { (figure.sentence) } }
-            div.plots { @for plot in plots { (plot) } }
+            div.plots {
+                @for plot in &figure.plots {
+                    @let height = figure.height(plot, WIDTH);
+                    @let separator = if plot.title.is_empty() { "" } else { ": " };
+                    svg width=(WIDTH) height=(height) viewBox={ "0 0 " (WIDTH) " " (height) } fill="currentColor"
+                        font-size=(EM) role="img" aria-label={ (figure.title) (separator) (plot.title) } {
+                        (elements(&figure.plot(plot, (0.0, 0.0), WIDTH), figure.name)?)
+                    }
+                }
+            }
             figcaption { (figure.description) }
         }
     })

@@ -20,11 +20,13 @@ table_from! {
             branches.sites.len() as u64;
         static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once" =>
             branches.above_zero(DIVERGENT);
-        static_percent: f64 ["%"] = "static_divergent as a share of static_branches" => shares(branches)[0];
+        static_percent: f64 ["%"] = "static_divergent as a share of static_branches" =>
+            percent(branches.above_zero(DIVERGENT), branches.sites.len() as u64);
         dynamic_branches: u64 ["warp executions"] = "executions by warps" => branches.sum(EXECUTIONS);
         dynamic_divergent: u64 ["warp executions"] = "of those, executions in which the warp split" =>
             branches.sum(DIVERGENT);
-        dynamic_percent: f64 ["%"] = "dynamic_divergent as a share of dynamic_branches" => shares(branches)[1];
+        dynamic_percent: f64 ["%"] = "dynamic_divergent as a share of dynamic_branches" =>
+            percent(branches.sum(DIVERGENT), branches.sum(EXECUTIONS));
     }
 }
 
@@ -43,13 +45,6 @@ table_from! {
         not_taken_threads: u64 ["threads"] = "the other threads" => branch.fields[ACTIVE] - branch.fields[TAKEN];
         divergent: u64 ["warp executions"] = "executions in which the warp split" => branch.fields[DIVERGENT];
     }
-}
-
-/// Returns the percentages of branches and of their executions that diverged.
-fn shares(branches: &ProgramSites<'_>) -> [f64; 2] {
-    let (all, divergent) = (branches.sites.len() as u64, branches.above_zero(DIVERGENT));
-    let dynamic = percent(branches.sum(DIVERGENT), branches.sum(EXECUTIONS));
-    [percent(divergent, all), dynamic]
 }
 
 const MAX_BARS: usize = 40;
