@@ -6,7 +6,7 @@ use super::multiples::Multiples;
 use crate::error::{ReportError, Result};
 use std::borrow::Cow;
 use superstep_analysis::Analysis;
-use superstep_analysis::metrics::{Metrics, share};
+use superstep_analysis::metrics::Metrics;
 use superstep_analysis::run_summary::RunSummary;
 
 #[derive(Clone, Debug)]
@@ -18,16 +18,13 @@ pub struct Programs<'a> {
 impl<'a> Programs<'a> {
     /// Creates the figures of one program from its analysis and the analysis's metrics, if any.
     pub fn one(name: &str, analysis: &Analysis, metrics: Option<Metrics>) -> Self {
-        let counts = &analysis.counts.total;
-        let communication = &analysis.communication.total;
-        let stored_bytes = communication.stored_bytes;
-        let communicated_stored_bytes = communication.communicated_stored_bytes;
+        let (counts, communication) = (&analysis.counts.total, &analysis.communication.total);
         let volume = DataVolumeRow {
             application: name.to_owned(),
             loaded_bytes: counts.loaded_bytes.saturating_add(counts.atomic_bytes),
-            stored_bytes,
-            communicated_stored_bytes,
-            communication_share: share(communicated_stored_bytes, stored_bytes),
+            stored_bytes: communication.stored_bytes,
+            communicated_stored_bytes: communication.communicated_stored_bytes,
+            communication_share: communication.share(),
         };
         Self {
             volumes: vec![volume],
