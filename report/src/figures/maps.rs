@@ -8,7 +8,7 @@ use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::density::{Axis, DensityRow, SIDE};
 
 /// Shades of one hue from light to dark, in equal steps of lightness, so that they also work in greyscale.
-pub(crate) const SHADES: [RGBColor; 6] = [
+const SHADES: [RGBColor; 6] = [
     RGBColor(178, 214, 238),
     RGBColor(140, 194, 226),
     RGBColor(78, 158, 205),

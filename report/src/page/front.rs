@@ -10,7 +10,6 @@ use crate::html::{Cell, DASH, Meaning, counted, description_list, link, table};
 use crate::published::{Agreement, Comparison, SIZE, by_program};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::density::DensityRow;
@@ -297,7 +296,7 @@ fn map(metrics: &Metrics) -> Markup {
     let Some(max) = counts.values().max().copied() else {
         return html! {};
     };
-    let mut paths = [const { String::new() }; maps::SHADES.len()];
+    let mut paths = BTreeMap::<usize, String>::new();
     let level = |count| maps::level(count, max);
     let counts: Vec<_> = counts.into_iter().collect();
     // Adjacent cells of a row with the same shade are drawn as one rectangle.
@@ -306,13 +305,13 @@ fn map(metrics: &Metrics) -> Markup {
     };
     for run in counts.chunk_by(same_shade) {
         let (((y, x), count), length) = (run[0], run.len());
-        let _ = write!(paths[level(count)], "M{x} {y}h{length}v1h-{length}z");
+        *paths.entry(level(count)).or_default() += &format!("M{x} {y}h{length}v1h-{length}z");
     }
     let label = "Density map: receiving CTAs upwards, source CTAs to the right; darker cells have more reads";
     html! {
         svg.map viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" shape-rendering="crispEdges" role="img" {
             title { (label) }
-            @for (level, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
+            @for (level, path) in &paths {
                 path d=(path) fill-opacity={ (40 + 12 * level) "%" } {}
             }
         }

@@ -2,7 +2,7 @@
 
 use super::places::{file_name, size};
 use crate::html::{Cell, fold};
-use maud::{Markup, Render, html};
+use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -98,9 +98,7 @@ fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, max
         let near = number.saturating_sub(CONTEXT)..=number + CONTEXT;
         heat.range(near).next().is_some()
     };
-    let shown = (1..)
-        .zip(text.lines())
-        .filter(|(number, _)| is_shown(*number));
+    let shown = (1..).zip(text.lines()).filter(|line| is_shown(line.0));
     let shown: Vec<(usize, &str)> = shown.collect();
     let are_adjacent = |a: &(usize, &str), b: &(usize, &str)| a.0 + 1 == b.0;
     html! {
@@ -125,10 +123,6 @@ fn listing(name: &str, file: &str, text: &str, heat: &BTreeMap<usize, Heat>, max
 }
 
 fn row(number: usize, line: &str, heat: Heat, max: u64) -> Markup {
-    let bytes = |value: u64| match value {
-        0 => html! {},
-        value => size(value).render(),
-    };
     // Keep the background of lines with few bytes visible.
     let part = (heat.max() > 0)
         .then(|| format!("--part:{:.2}", 0.1 + 0.4 * heat.max() as f64 / max as f64));
@@ -136,7 +130,7 @@ fn row(number: usize, line: &str, heat: Heat, max: u64) -> Markup {
     html! {
         tr style=[part] {
             th scope="row" { (number) }
-            @for value in [heat.loaded, heat.stored, heat.received, heat.sent, heat.within] { td.number { (bytes(value)) } }
+            @for value in [heat.loaded, heat.stored, heat.received, heat.sent, heat.within] { td.number { @if value > 0 { (size(value)) } } }
             td { (Cell::Code(line)) }
         }
     }

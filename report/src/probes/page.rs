@@ -35,17 +35,15 @@ pub fn page(
 
 fn rows(data: &Table, is_first: bool) -> Markup {
     let name = data.name().replace('-', " ");
-    let columns = || {
-        data.columns()
-            .map(|column| heading(column.name, column.unit))
-    };
     let shown = (0..data.rows().min(MAX_ROWS)).map(|row| {
-        let cells = data.texts(row).into_iter().zip(data.columns());
-        let cells = cells.map(|(text, column)| match text {
-            Some(text) if !column.is_number => Cell::Text(text),
-            text => Cell::Number(text.unwrap_or(DASH.to_owned())),
+        let cells = data.columns().zip(data.texts(row)).map(|(column, text)| {
+            let cell = match text {
+                Some(text) if !column.is_number => Cell::Text(text),
+                text => Cell::Number(text.unwrap_or(DASH.to_owned())),
+            };
+            (heading(column.name, column.unit), cell)
         });
-        columns().zip(cells).collect::<Vec<_>>()
+        cells.collect::<Vec<_>>()
     });
     let file = format!("{}.csv", data.name());
     let table = html! {
