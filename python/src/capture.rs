@@ -25,20 +25,16 @@ use crate::{failure, report_error};
 #[pyfunction]
 pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Capture> {
     let capture = py.detach(|| superstep_trace::Capture::open(path));
-    Ok(Capture {
-        capture: Arc::new(capture.map_err(failure)?),
-    })
+    Ok(Capture(Arc::new(capture.map_err(failure)?)))
 }
 
 /// An open capture. Accesses stay on disk until they are read.
 #[pyclass(frozen, module = "superstep")]
-pub struct Capture {
-    pub capture: Arc<superstep_trace::Capture>,
-}
+pub struct Capture(pub Arc<superstep_trace::Capture>);
 
 impl Capture {
     fn table(&self, py: Python<'_>, name: TableName) -> PyResult<Table> {
-        let table = py.detach(|| in_memory(&self.capture, name));
+        let table = py.detach(|| in_memory(&self.0, name));
         table.map(Table).map_err(failure)
     }
 }
@@ -48,44 +44,44 @@ impl Capture {
     /// Folder of the capture.
     #[getter]
     fn folder(&self) -> PathBuf {
-        self.capture.folder().to_owned()
+        self.0.folder().to_owned()
     }
 
     /// True if every file ends properly and nothing is missing.
     #[getter]
     fn complete(&self) -> bool {
-        self.capture.complete
+        self.0.complete
     }
 
     /// True if bytes were changed or files are missing. Merely killing the program does not cause this.
     #[getter]
     fn damaged(&self) -> bool {
-        self.capture.damaged
+        self.0.damaged
     }
 
     /// One sentence for each missing or damaged part.
     #[getter]
     fn problems(&self) -> Vec<String> {
-        self.capture.problems.clone()
+        self.0.problems.clone()
     }
 
     /// Number of accesses in the capture, counted per lane.
     #[getter]
     fn thread_accesses(&self) -> u64 {
-        let launches = self.capture.launches();
+        let launches = self.0.launches();
         launches.map(|launch| launch.thread_accesses()).sum()
     }
 
     fn __repr__(&self) -> String {
-        let folder = self.capture.folder().display();
-        let launches = self.capture.launches().count();
+        let folder = self.0.folder().display();
+        let launches = self.0.launches().count();
         format!("<superstep.Capture {folder}: {launches} launches>")
     }
 
     /// True if accesses were added up while kernels ran, in which case the capture contains only the sums.
     #[getter]
     fn in_situ(&self) -> bool {
-        self.capture.is_in_situ()
+        self.0.is_in_situ()
     }
 
     /// Returns the launches, in the order of the host's calls.
@@ -122,9 +118,9 @@ impl Capture {
         threads: Option<usize>,
     ) -> PyResult<Accesses> {
         let choice = choice(launch, kernel, cta, columns, threads)?;
-        accesses::check(&self.capture, &choice).map_err(failure)?;
+        accesses::check(&self.0, &choice).map_err(failure)?;
         Ok(Accesses {
-            capture: Arc::clone(&self.capture),
+            capture: Arc::clone(&self.0),
             choice,
         })
     }
@@ -143,8 +139,8 @@ impl Capture {
             spill_into: spill_into.unwrap_or(none.spill_into),
         };
         let analysis = py.detach(|| {
-            let analysis = analyse_within(&self.capture, Options::everything(), &limit)?;
-            Analysis::new(&analysis, &self.capture)
+            let analysis = analyse_within(&self.0, Options::everything(), &limit)?;
+            Analysis::new(&analysis, &self.0)
         });
         analysis.map_err(failure)
     }

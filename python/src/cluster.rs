@@ -44,7 +44,7 @@ fn row((bucket, kind, chunk, number, bytes): RowTuple) -> AnalysisResult<Row> {
 /// Returns ranges of chunks with about `accesses` accesses each.
 #[pyfunction]
 pub fn tasks(capture: &Capture, accesses: u64) -> Vec<(u64, u64)> {
-    let tasks = cluster::tasks(&capture.capture, accesses).into_iter();
+    let tasks = cluster::tasks(&capture.0, accesses).into_iter();
     tasks.map(|task| (task.start, task.end)).collect()
 }
 
@@ -56,7 +56,7 @@ pub fn map_chunks(
     chunks: (u64, u64),
     buckets: NonZero<u32>,
 ) -> RowIterator {
-    let (capture, chunks) = (capture.capture.clone(), chunks.0..chunks.1);
+    let (capture, chunks) = (capture.0.clone(), chunks.0..chunks.1);
     let map = py.detach(|| Map::new(capture, &chunks, buckets.get()));
     RowIterator(Mutex::new(Box::new(map)))
 }
@@ -87,8 +87,8 @@ pub fn run_step(
         }
     };
     let outcome = match is_last {
-        false => cluster::reduce(&capture.capture, buckets, &limit, &mut next),
-        true => cluster::combine(&capture.capture, buckets.0, &limit, &mut next),
+        false => cluster::reduce(&capture.0, buckets, &limit, &mut next),
+        true => cluster::combine(&capture.0, buckets.0, &limit, &mut next),
     };
     match (failed, outcome) {
         (Some(error), _) => Err(error),
@@ -106,14 +106,14 @@ pub fn merge(
     rows: &Bound<'_, PyIterator>,
 ) -> PyResult<Analysis> {
     let limit = MemoryLimit { bytes, spill_into };
-    let mut merged = cluster::Merged::new(&capture.capture, &limit);
+    let mut merged = cluster::Merged::new(&capture.0, &limit);
     for next in rows.clone() {
         let found: RowTuple = next?.extract()?;
         py.detach(|| merged.add(&row(found)?)).map_err(failure)?;
     }
     let analysis = py.detach(|| {
-        let analysis = merged.finish(&capture.capture)?;
-        Analysis::new(&analysis, &capture.capture)
+        let analysis = merged.finish(&capture.0)?;
+        Analysis::new(&analysis, &capture.0)
     });
     analysis.map_err(failure)
 }
