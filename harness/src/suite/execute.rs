@@ -13,7 +13,7 @@ use super::options::machine_bytes;
 use super::processes::{self, EarlyEnd, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
-use crate::verify::{RunFiles, read_text};
+use crate::verify::{NoSummary, RunFiles, read_text};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{self, InputUsed};
 use superstep_build::manifest::{Benchmark, Checks, Language, Size, Suite};
@@ -40,7 +40,7 @@ pub struct Run {
     pub files: RunFiles,
     pub outcome: RunOutcome,
     /// The runtime's summary, summed over processes.
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     /// Processes that launched kernels, if more than one did.
     pub processes: Vec<ProcessRun>,
     pub early: Vec<EarlyEnd>,

@@ -13,18 +13,18 @@ use superstep_trace::{
     captures_in, end_capture,
 };
 
-use crate::verify::{self, no_summary};
+use crate::verify::{self, NoSummary};
 
 /// A process that launched kernels, in a run with more than one such process.
 #[derive(Debug, Clone)]
 pub struct ProcessRun {
     pub process: Process,
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     pub capture: Option<PathBuf>,
 }
 
 pub struct Collected {
-    pub summary: Result<Summary, String>,
+    pub summary: Result<Summary, NoSummary>,
     /// Processes that launched kernels, in rank order; empty if at most one did.
     pub processes: Vec<ProcessRun>,
     /// Processes that launched kernels and ended without running exit handlers.
@@ -126,7 +126,7 @@ pub fn collect(
     }
     let summary = match single.summary {
         None if is_idle && is_over => Ok(Summary::new(backend)),
-        summary => summary.ok_or_else(|| no_summary("the program")),
+        summary => summary.ok_or(NoSummary::Program),
     };
     if let (Some(capture), true, Ok(summary)) = (capture, is_over, &summary) {
         let ended = match &single.capture {
@@ -205,7 +205,7 @@ fn process(found: &ProcessFiles) -> Option<ProcessRun> {
         let process = capture.header.process?;
         return Some(ProcessRun {
             process,
-            summary: Err(no_summary(&process.to_string())),
+            summary: Err(NoSummary::Process(process)),
             capture: found.capture.clone(),
         });
     };
@@ -252,14 +252,14 @@ pub fn early_ends(early: &[EarlyEnd]) -> Option<Check> {
 }
 
 /// Adds up the summaries of at least one process.
-fn total(processes: &[ProcessRun]) -> Result<Summary, String> {
+fn total(processes: &[ProcessRun]) -> Result<Summary, NoSummary> {
     let first = processes[0].summary.clone()?;
     let mut sum = Summary {
         device: first.device,
         ..Summary::new(first.backend)
     };
     for run in processes {
-        let summary = run.summary.as_ref().map_err(Clone::clone)?;
+        let summary = run.summary.as_ref().map_err(|why| *why)?;
         let named = |text: &String| format!("{}: {text}", run.process);
         sum.launches += summary.launches;
         sum.host_threads += summary.host_threads;

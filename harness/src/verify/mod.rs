@@ -28,7 +28,7 @@ pub use output::{
     OutputVariation, RunFiles, check_manifest, no_reference, outputs_equal, read_text,
 };
 pub use runtime::{
-    capture_complete, check_runtime, faulted, launched, no_summary, opaque_assembly, shared_memory,
+    NoSummary, capture_complete, check_runtime, faulted, launched, opaque_assembly, shared_memory,
 };
 pub use scan::{checks, outside_allocations, uninitialised};
 pub use selection::check_selection;

@@ -1,16 +1,20 @@
 //! Checks the runtime's summaries and the completeness of captures.
 
 use superstep_analysis::run_summary::Check;
-use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome};
+use superstep_trace::{AllocationKind, Capture, Gap, HostEvent, Outcome, Process};
 
 use super::{failed, passed, warned};
 use superstep_build::run::Summary;
 
 const FAULTS: &str = "no-faults";
 
-/// Describes a program or process without the runtime's summary.
-pub fn no_summary(name: &str) -> String {
-    format!("{name} left no summary because it did not exit normally")
+/// A run without the runtime's summary.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+pub enum NoSummary {
+    #[error("the program left no summary because it did not exit normally")]
+    Program,
+    #[error("{0} left no summary because it did not exit normally")]
+    Process(Process),
 }
 
 pub fn faulted(checks: &[Check]) -> bool {
@@ -19,7 +23,7 @@ pub fn faulted(checks: &[Check]) -> bool {
 }
 
 /// Checks that a runtime shut down properly and lost no records.
-pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {
+pub fn check_runtime(run: &str, summary: &Result<Summary, NoSummary>) -> Vec<Check> {
     const LOST: &str = "nothing-lost";
     let summary = match summary {
         Ok(summary) => summary,
