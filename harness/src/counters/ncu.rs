@@ -2,14 +2,27 @@
 
 use std::collections::BTreeMap;
 
-fn no_table(text: &str) -> String {
-    let logged = (text.lines())
-        .filter(|line| line.starts_with("==ERROR==") || line.starts_with("==WARNING=="));
-    let log: String = logged.map(|line| format!("\n  {line}")).collect();
-    format!(
+#[derive(Debug, thiserror::Error)]
+pub enum CountersError {
+    /// `log` contains Nsight Compute's errors and warnings, each after a line break.
+    #[error(
         "failed to find counters: no line begins with \"ID\"{log}; collect them with ncu --csv as a user who may read the GPU's \
          counters (root, or with the driver's NVreg_RestrictProfilingToAdminUsers=0)"
-    )
+    )]
+    NoTable { log: String },
+    #[error(
+        "failed to find counters: the table has no column \"{0}\"; collect it with the options that `superstep verify --ncu-options` prints"
+    )]
+    NoColumn(String),
+    #[error("failed to read line {line} of the counters: {reason}")]
+    Line { line: usize, reason: String },
+}
+
+fn no_table(text: &str) -> CountersError {
+    let logged = (text.lines())
+        .filter(|line| line.starts_with("==ERROR==") || line.starts_with("==WARNING=="));
+    let log = logged.map(|line| format!("\n  {line}")).collect();
+    CountersError::NoTable { log }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +33,7 @@ pub struct Profiled {
     pub metrics: BTreeMap<String, Option<u64>>,
 }
 
-pub fn read_csv(text: &str) -> Result<Vec<Profiled>, String> {
+pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     let mut lines = text.lines().enumerate();
     let Some((_, header)) = lines.find(|(_, line)| line.starts_with("\"ID\",")) else {
         return Err(no_table(text));
@@ -28,11 +41,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, String> {
     let header = fields(header);
     let column = |name: &str| {
         let found = header.iter().position(|field| field == name);
-        found.ok_or_else(|| {
-            format!(
-                "failed to find counters: the table has no column \"{name}\"; collect it with the options that `superstep verify --ncu-options` prints"
-            )
-        })
+        found.ok_or_else(|| CountersError::NoColumn(name.to_owned()))
     };
     let (id, kernel) = (column("ID")?, column("Kernel Name")?);
     let (name, value) = (column("Metric Name")?, column("Metric Value")?);
@@ -41,9 +50,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, String> {
     for (index, text) in lines {
         let fail = |reason: String| {
             let line = index + 1;
-            Err(format!(
-                "failed to read line {line} of the counters: {reason}"
-            ))
+            Err(CountersError::Line { line, reason })
         };
         if !text.starts_with('"') {
             continue;
