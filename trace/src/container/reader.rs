@@ -84,36 +84,33 @@ impl ChunkReader {
             chunks: Vec::new(),
             problem: None,
         };
-        reader.scan(length)?;
+        reader.problem = reader.scan(length)?;
         Ok(reader)
     }
 
-    fn scan(&mut self, length: u64) -> Result<()> {
+    /// Reads the headers of the whole chunks. Returns the problem after the last of them, if there is one.
+    fn scan(&mut self, length: u64) -> Result<Option<Problem>> {
         let mut offset = FILE_HEADER_BYTES as u64;
         let mut header = [0; CHUNK_HEADER_BYTES];
         while offset < length {
             let payload = offset + CHUNK_HEADER_BYTES as u64;
             if payload > length {
-                self.problem = Some(Problem::CutOff { offset });
-                break;
+                return Ok(Some(Problem::CutOff { offset }));
             }
             self.read_at(&mut header, offset)?;
             let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
                 Ok(info) => info,
-                Err(problem) => {
-                    self.problem = Some(problem);
-                    break;
-                }
+                Err(problem) => return Ok(Some(problem)),
             };
-            let end = payload + u64::from(info.stored_bytes);
-            if end > length {
-                self.problem = Some(Problem::CutOff { offset });
-                break;
+            offset = payload + u64::from(info.stored_bytes);
+            if offset > length {
+                return Ok(Some(Problem::CutOff {
+                    offset: info.offset,
+                }));
             }
             self.chunks.push(info);
-            offset = end;
         }
-        Ok(())
+        Ok(None)
     }
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> Result<()> {
