@@ -11,8 +11,38 @@ impl Parts {
     }
 }
 
+/// A field of all rows.
+enum Column<T> {
+    Numbers(fn(&mut T) -> &mut u64),
+    /// The difference between each number and a usual one, which depends on the preceding columns.
+    Unusual(fn(&mut T) -> &mut u64, fn(&T) -> u64),
+    /// The difference between each number and its predecessor, which is 0 for the first.
+    Differences(fn(&mut T) -> &mut u32),
+}
+use Column::*;
+
 /// Number of bytes for each pair of address and width in most rows.
 const USUAL_BYTES: u64 = 4;
+
+const RECEIVED: [Column<Received>; 6] = [
+    Differences(|row| &mut row.source_launch),
+    Differences(|row| &mut row.receiver_launch),
+    Differences(|row| &mut row.source_cta),
+    Differences(|row| &mut row.receiver_cta),
+    Numbers(|row| &mut row.count),
+    Unusual(
+        |row| &mut row.bytes,
+        |row| row.count.wrapping_mul(USUAL_BYTES),
+    ),
+];
+
+const FIRST_READ: [Column<FirstRead>; 5] = [
+    Differences(|row| &mut row.source_launch),
+    Differences(|row| &mut row.receiver_launch),
+    Numbers(|row| &mut row.stored_bytes),
+    Numbers(|row| &mut row.several_bytes),
+    Numbers(|row| &mut row.perhaps_again_bytes),
+];
 
 fn encode(parts: &mut Parts) -> Vec<u8> {
     let (received, first_read) = (&mut parts.received, &mut parts.first_read);
@@ -21,107 +51,69 @@ fn encode(parts: &mut Parts) -> Vec<u8> {
         (launches, row.source_cta, row.receiver_cta)
     });
     first_read.sort_unstable();
-    let mut out = Writer::default();
-    out.number(received.len() as u64);
-    out.differences(received, |row| row.source_launch);
-    out.differences(received, |row| row.receiver_launch);
-    out.differences(received, |row| row.source_cta);
-    out.differences(received, |row| row.receiver_cta);
-    out.numbers(received, |row| row.count);
-    out.numbers(received, |row| {
-        let usual = row.count.wrapping_mul(USUAL_BYTES);
-        zigzag(row.bytes.wrapping_sub(usual) as i64)
-    });
-    out.number(first_read.len() as u64);
-    out.differences(first_read, |row| row.source_launch);
-    out.differences(first_read, |row| row.receiver_launch);
-    out.numbers(first_read, |row| row.stored_bytes);
-    out.numbers(first_read, |row| row.several_bytes);
-    out.numbers(first_read, |row| row.perhaps_again_bytes);
-    out.0
+    let mut out = Vec::new();
+    write(&mut out, received, &RECEIVED);
+    write(&mut out, first_read, &FIRST_READ);
+    out
 }
 
 /// Decodes parts; returns `None` if the payload is malformed.
 pub(crate) fn decode(payload: &[u8]) -> Option<Parts> {
-    let mut reader = Reader { payload, at: 0 };
-    let mut received = reader.rows::<Received>(6)?;
-    reader.differences(&mut received, |row| &mut row.source_launch)?;
-    reader.differences(&mut received, |row| &mut row.receiver_launch)?;
-    reader.differences(&mut received, |row| &mut row.source_cta)?;
-    reader.differences(&mut received, |row| &mut row.receiver_cta)?;
-    reader.numbers(&mut received, |row| &mut row.count)?;
-    reader.numbers(&mut received, |row| &mut row.bytes)?;
-    for row in &mut received {
-        let usual = row.count.wrapping_mul(USUAL_BYTES);
-        row.bytes = usual.wrapping_add(unzigzag(row.bytes) as u64);
-    }
-    let mut first_read = reader.rows::<FirstRead>(5)?;
-    reader.differences(&mut first_read, |row| &mut row.source_launch)?;
-    reader.differences(&mut first_read, |row| &mut row.receiver_launch)?;
-    reader.numbers(&mut first_read, |row| &mut row.stored_bytes)?;
-    reader.numbers(&mut first_read, |row| &mut row.several_bytes)?;
-    reader.numbers(&mut first_read, |row| &mut row.perhaps_again_bytes)?;
-    (reader.at == payload.len()).then_some(Parts {
+    let mut at = 0;
+    let received = read(payload, &mut at, &RECEIVED)?;
+    let first_read = read(payload, &mut at, &FIRST_READ)?;
+    (at == payload.len()).then_some(Parts {
         received,
         first_read,
     })
 }
 
-#[derive(Default)]
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn number(&mut self, value: u64) {
-        append(&mut self.0, value);
-    }
-
-    fn numbers<T>(&mut self, rows: &[T], mut field: impl FnMut(&T) -> u64) {
-        rows.iter().for_each(|row| self.number(field(row)));
-    }
-
-    /// Writes the difference between each number and its predecessor, which is 0 for the first.
-    fn differences<T>(&mut self, rows: &[T], field: impl Fn(&T) -> u32) {
+/// Writes the number of rows, then their columns.
+fn write<T>(out: &mut Vec<u8>, rows: &mut [T], columns: &[Column<T>]) {
+    append(out, rows.len() as u64);
+    for column in columns {
         let mut previous = 0;
-        self.numbers(rows, |row| {
-            let value = i64::from(field(row));
-            zigzag(value - std::mem::replace(&mut previous, value))
-        });
-    }
-}
-
-struct Reader<'a> {
-    payload: &'a [u8],
-    at: usize,
-}
-
-impl Reader<'_> {
-    fn number(&mut self) -> Option<u64> {
-        get(self.payload, &mut self.at)
-    }
-
-    /// Reads a row count and returns that many default rows, or `None` if the payload is too short for them.
-    fn rows<T: Clone + Default>(&mut self, columns: usize) -> Option<Vec<T>> {
-        let rows = usize::try_from(self.number()?).ok()?;
-        let room = (self.payload.len() - self.at) / columns;
-        (rows <= room).then(|| vec![T::default(); rows])
-    }
-
-    fn numbers<T>(&mut self, rows: &mut [T], field: impl Fn(&mut T) -> &mut u64) -> Option<()> {
-        for row in rows {
-            *field(row) = self.number()?;
+        for row in &mut *rows {
+            let number = match column {
+                Numbers(field) => *field(row),
+                Unusual(field, usual) => zigzag(field(row).wrapping_sub(usual(row)) as i64),
+                Differences(field) => {
+                    let value = i64::from(*field(row));
+                    zigzag(value - std::mem::replace(&mut previous, value))
+                }
+            };
+            append(out, number);
         }
-        Some(())
     }
+}
 
-    fn differences<T>(&mut self, rows: &mut [T], field: impl Fn(&mut T) -> &mut u32) -> Option<()> {
+/// Reads rows, or returns `None` if the payload is too short for their number.
+fn read<T: Clone + Default>(
+    payload: &[u8],
+    at: &mut usize,
+    columns: &[Column<T>],
+) -> Option<Vec<T>> {
+    let count = usize::try_from(get(payload, at)?).ok()?;
+    let room = (payload.len() - *at) / columns.len();
+    let mut rows = (count <= room).then(|| vec![T::default(); count])?;
+    for column in columns {
         let mut previous = 0u32;
-        for row in rows {
-            let value = i64::from(previous).checked_add(unzigzag(self.number()?))?;
-            previous = u32::try_from(value).ok()?;
-            *field(row) = previous;
+        for row in &mut rows {
+            let number = get(payload, at)?;
+            match column {
+                Numbers(field) => *field(row) = number,
+                Unusual(field, usual) => {
+                    *field(row) = usual(row).wrapping_add(unzigzag(number) as u64);
+                }
+                Differences(field) => {
+                    let value = i64::from(previous).checked_add(unzigzag(number))?;
+                    previous = u32::try_from(value).ok()?;
+                    *field(row) = previous;
+                }
+            }
         }
-        Some(())
     }
+    Some(rows)
 }
 
 #[cfg(test)]
