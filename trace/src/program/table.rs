@@ -21,7 +21,9 @@ named! {
 
 named! {
     /// Instrumentation inserted into a module.
+    #[derive(Default)]
     pub enum Probe("probe") {
+        #[default]
         None => "none",
         Trace => "trace",
         /// Every access adds to its site's counter.
@@ -80,7 +82,7 @@ pub struct KernelInfo {
 }
 
 /// Everything static about one traced translation unit; the instrumenter writes it as JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleTable {
     pub schema_version: u32,
     /// Index of the module within the program.
@@ -111,16 +113,10 @@ impl ModuleTable {
     pub fn new(name: impl Into<String>, backend: Backend, probe: Probe) -> Self {
         ModuleTable {
             schema_version: TABLE_SCHEMA_VERSION,
-            module: 0,
             name: name.into(),
             backend,
             probe,
-            sites: Vec::new(),
-            kernels: Vec::new(),
-            opaque_assembly: 0,
-            grid_barriers: false,
-            launches: false,
-            defined: None,
+            ..ModuleTable::default()
         }
     }
 
