@@ -17,9 +17,8 @@ fn interrupted_at(
 ) -> (Result<Analysis, AnalysisError>, Duration) {
     let folder = tempfile::tempdir().unwrap();
     synthetic::write(folder.path(), 1, WORDS, |_| Pattern::Scattered).unwrap();
-    let capture = Capture::open(folder.path())
-        .unwrap()
-        .cancelled_by(Cancellation::by(stop));
+    let mut capture = Capture::open(folder.path()).unwrap();
+    capture.cancellation = Cancellation::by(stop);
     let threshold = (capture.access_bytes() as f64 * share) as u64;
     let progress = capture.progress.clone();
     let analysis = std::thread::spawn(move || {

@@ -11,8 +11,9 @@ use superstep_build::{exit_code, interrupt};
 
 /// Opens the capture at `path`; Ctrl-C cancels reading.
 pub fn open(path: &Path) -> Result<Capture, Failure> {
-    let capture = Capture::open(path).map_err(failure)?;
-    Ok(capture.cancelled_by(interrupt::cancellation()))
+    let mut capture = Capture::open(path).map_err(failure)?;
+    capture.cancellation = interrupt::cancellation();
+    Ok(capture)
 }
 
 /// Reports missing parts of the capture on standard error, and returns the exit code.

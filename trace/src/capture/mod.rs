@@ -112,14 +112,6 @@ impl Capture {
         sizes.sum()
     }
 
-    #[must_use]
-    pub fn cancelled_by(self, cancellation: Cancellation) -> Self {
-        Self {
-            cancellation,
-            ..self
-        }
-    }
-
     /// Returns the stored size of all access chunks in bytes, which [`Progress::read_bytes`] reaches at the end.
     pub fn access_bytes(&self) -> u64 {
         let chunks = self.streams.values().flat_map(|reader| &reader.chunks);

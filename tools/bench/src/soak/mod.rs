@@ -254,8 +254,8 @@ impl Soak<'_> {
             let wrong = checks.filter(|check| !check.ok);
             problems.extend(wrong.map(|check| format!("{}: {}", check.check, check.detail)));
         }
-        let capture = match Capture::open(folder.join(CAPTURE)) {
-            Ok(capture) => capture.cancelled_by(interrupt::cancellation()),
+        let mut capture = match Capture::open(folder.join(CAPTURE)) {
+            Ok(capture) => capture,
             // The program was killed before it created the capture.
             Err(TraceError::NotACapture { .. }) if was_killed => {
                 return Ok(Verdict {
@@ -265,6 +265,7 @@ impl Soak<'_> {
             }
             Err(error) => return Err(capture_failure(error)),
         };
+        capture.cancellation = interrupt::cancellation();
         let mut verdict = program
             .reference
             .judge(&capture, &draw.config.selection, was_killed)?;
