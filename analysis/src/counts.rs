@@ -84,7 +84,7 @@ impl Counts {
     }
 }
 
-add_assign! {
+crate::add_assign! {
     Counts: thread_loads, thread_stores, thread_atomics, loaded_bytes, stored_bytes, atomic_bytes,
         warp_loads, warp_stores, warp_atomics, widths
 }

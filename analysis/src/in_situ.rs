@@ -16,13 +16,6 @@ pub struct VolumeBounds {
 }
 
 impl VolumeBounds {
-    fn exact(volume: Volume) -> Self {
-        Self {
-            lower: volume,
-            upper: volume,
-        }
-    }
-
     pub fn of(&self, column: impl Fn(&Volume) -> u64) -> Bounds {
         Bounds {
             least: column(&self.lower),
@@ -31,19 +24,14 @@ impl VolumeBounds {
     }
 }
 
-add_assign! { VolumeBounds: lower, upper }
+crate::add_assign! { VolumeBounds: lower, upper }
 
 impl InSitu {
     /// Returns whether the flow and the transfers from one launch to another are exact.
     pub fn is_exact(&self, (source, receiver): (u32, u32)) -> bool {
         // Bytes without shadow memory may have come from any launch.
         let unknown = self.launches[receiver as usize].of(|it| it.unknown_loaded_bytes);
-        unknown.is_exact() && !self.inexact.contains(&(source, receiver))
-    }
-
-    /// Returns the number of communicating pairs of launches whose results are not exact.
-    pub fn inexact_pairs(&self) -> usize {
-        self.inexact.len()
+        unknown.is_exact() && !self.inexact_pairs.contains(&(source, receiver))
     }
 }
 
@@ -54,7 +42,7 @@ pub struct InSitu {
     pub launches: Vec<VolumeBounds>,
     pub total: VolumeBounds,
     /// Pairs of source and receiving launch with inexact flows and transfers.
-    inexact: BTreeSet<(u32, u32)>,
+    pub inexact_pairs: BTreeSet<(u32, u32)>,
     /// Granularity of transfer endpoints; a block is identified by its first CTA.
     pub cta_blocks: CtaBlocks,
     pub(crate) has_transfers: bool,
@@ -138,12 +126,8 @@ pub(crate) fn analyse(
         perhaps_local.push(sums.loaded.perhaps_local);
         let mut volume = volume(&sums);
         for part in record.received {
-            let flow = (flows.entry((part.source_launch, number))).or_insert(Flow {
-                source_launch: part.source_launch,
-                receiver_launch: number,
-                bytes: 0,
-                count: 0,
-            });
+            let flow = flows.entry((part.source_launch, number)).or_default();
+            (flow.source_launch, flow.receiver_launch) = (part.source_launch, number);
             flow.bytes += part.bytes;
             flow.count += part.count;
             volume.received_bytes += part.bytes;
@@ -161,15 +145,8 @@ pub(crate) fn analyse(
             transfers.append(parts.collect())?;
         }
         for part in record.first_read {
-            let sum = (first_read.entry((part.source_launch, number))).or_insert(FirstRead {
-                stored_bytes: 0,
-                several_bytes: 0,
-                perhaps_again_bytes: 0,
-                ..*part
-            });
-            sum.stored_bytes += part.stored_bytes;
-            sum.several_bytes += part.several_bytes;
-            sum.perhaps_again_bytes += part.perhaps_again_bytes;
+            let known = first_read.entry((part.source_launch, number));
+            known.and_modify(|sum| *sum += *part).or_insert(*part);
         }
         launches.push(LaunchVolume {
             stream: launch.stream,
@@ -183,9 +160,8 @@ pub(crate) fn analyse(
         source.communicated_stored_bytes += read.stored_bytes;
     }
     let mut bounds: Vec<_> = (launches.iter().zip(perhaps_local))
-        .map(|(launch, perhaps_local)| loads_between(launch.volume, perhaps_local))
+        .map(|(launch, perhaps_local)| within_launch(launch.volume, perhaps_local))
         .collect();
-    bounds.iter_mut().for_each(stored_within_the_launch);
     // Number of CTAs that wrote a byte and are named in its transfer.
     let named = match capture.header.backend {
         Backend::Cpu => 1,
@@ -207,7 +183,7 @@ pub(crate) fn analyse(
             || !local.is_exact()
     };
     let pairs = first_read.keys().chain(flows.keys());
-    let inexact = pairs.filter(is_inexact).copied().collect();
+    let inexact_pairs = pairs.filter(is_inexact).copied().collect();
     let mut total = VolumeBounds::default();
     bounds.iter().for_each(|launch| total += *launch);
     let (kernels, volume) = by_kernel(&launches);
@@ -222,19 +198,19 @@ pub(crate) fn analyse(
     let in_situ = InSitu {
         launches: bounds,
         total,
-        inexact,
+        inexact_pairs,
         cta_blocks: capture.header.cta_blocks,
         has_transfers: options.transfers,
     };
     Ok((counted, communication, in_situ))
 }
 
-/// Returns bounds for loads that may be local: their bytes may belong to `local` instead of another class, and in that
-/// case are not received.
-fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
-    let mut bounds = VolumeBounds::exact(volume);
-    bounds.upper.local_loaded_bytes += perhaps_local;
-    let lower = &mut bounds.lower;
+/// Returns bounds for loads of bytes that the same launch may have stored. `perhaps_local` bytes may belong to `local`
+/// instead of another class, and in that case are not received. Bytes that nothing had written before the launch may
+/// have been stored by another thread during it.
+fn within_launch(volume: Volume, perhaps_local: u64) -> VolumeBounds {
+    let (mut lower, mut upper) = (volume, volume);
+    upper.local_loaded_bytes += perhaps_local;
     for class in [
         &mut lower.communicated_loaded_bytes,
         &mut lower.self_loaded_bytes,
@@ -246,15 +222,11 @@ fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
     ] {
         *class = class.saturating_sub(perhaps_local);
     }
-    bounds
-}
-
-/// Widens bounds for bytes that nothing had written before the launch: another thread might store them during it.
-fn stored_within_the_launch(bounds: &mut VolumeBounds) {
-    if bounds.upper.stored_bytes > 0 {
-        bounds.lower.uninitialised_loaded_bytes = 0;
-        bounds.upper.unordered_loaded_bytes = bounds.upper.uninitialised_loaded_bytes;
+    if upper.stored_bytes > 0 {
+        lower.uninitialised_loaded_bytes = 0;
+        upper.unordered_loaded_bytes = upper.uninitialised_loaded_bytes;
     }
+    VolumeBounds { lower, upper }
 }
 
 /// Widens bounds for bytes that a launch of `ctas` CTAs wrote and another launch read, if the source is uncertain.

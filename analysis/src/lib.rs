@@ -1,7 +1,5 @@
 //! Turns captures into tables: counts, communication and metrics.
 
-#[macro_use]
-mod add_assign;
 mod analyse;
 pub mod bins;
 pub mod cluster;
@@ -23,3 +21,4 @@ pub use analyse::{Analysis, analyse, analyse_within};
 pub use error::{AnalysisError, Result};
 pub use in_situ::{InSitu, VolumeBounds, needs_accesses};
 pub use sites::SiteOps;
+use superstep_trace::add_assign;

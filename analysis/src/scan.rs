@@ -28,7 +28,7 @@ impl SiteCount {
     }
 }
 
-add_assign!(SiteCount: accesses, bytes);
+crate::add_assign!(SiteCount: accesses, bytes);
 
 impl BySite<SiteCount> {
     #[inline]

@@ -208,7 +208,7 @@ pub struct Part {
     pub recorded: u64,
 }
 
-add_assign!(Part: program, scope, recorded);
+crate::add_assign!(Part: program, scope, recorded);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimatedTotal {
@@ -258,8 +258,8 @@ pub struct ByteCounts {
     pub atomic: u64,
 }
 
-add_assign!(ThreadCounts: loads, stores, atomics);
-add_assign!(ByteCounts: loaded, stored, atomic);
+crate::add_assign!(ThreadCounts: loads, stores, atomics);
+crate::add_assign!(ByteCounts: loaded, stored, atomic);
 
 impl ByteCounts {
     /// Returns the bytes loaded and stored, with atomics in both. Saturates: a damaged `run.json` can hold any numbers.
@@ -280,7 +280,7 @@ pub struct KernelSummary {
     pub bytes: ByteCounts,
 }
 
-add_assign!(KernelSummary: launches, ctas, loads, stores, atomics, bytes);
+crate::add_assign!(KernelSummary: launches, ctas, loads, stores, atomics, bytes);
 
 /// Wall-clock durations in seconds; `null` if not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -120,7 +120,7 @@ pub fn in_situ_equal(
     if !is_in_order {
         detail.push_str(&format!("; {order}"));
     }
-    match bounds.inexact_pairs() {
+    match bounds.inexact_pairs.len() {
         0 => passed(EQUAL, detail),
         pairs => {
             let detail = format!("{detail}; {pairs} pairs of launches known only within bounds");

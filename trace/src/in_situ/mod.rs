@@ -6,22 +6,25 @@ pub(crate) mod parts;
 use crate::{LaunchId, StreamId};
 use serde::{Deserialize, Serialize};
 
-/// Implements `+=`, which adds the given fields.
-macro_rules! add_fields {
-    ($($type:ident: $($field:ident)+;)+) => {$(
+/// Implements `AddAssign` for a type by adding each listed field.
+#[macro_export]
+macro_rules! add_assign {
+    ($type:ty: $($field:ident),+) => {
         impl std::ops::AddAssign for $type {
             fn add_assign(&mut self, other: Self) {
                 $(self.$field += other.$field;)+
             }
         }
-    )+};
+    };
 }
 
-add_fields! {
-    Tally: threads bytes warps;
-    LoadedBytes: communicated own input uninitialised unknown local perhaps_local;
-    LaunchSums: loads stores atomics loaded several_writers_bytes racing_bytes within_launch_loaded_bytes
-        within_launch_atomic_bytes unshadowed_loaded_bytes unshadowed_stored_bytes;
+add_assign!(Tally: threads, bytes, warps);
+add_assign!(LoadedBytes: communicated, own, input, uninitialised, unknown, local, perhaps_local);
+add_assign!(FirstRead: stored_bytes, several_bytes, perhaps_again_bytes);
+add_assign! {
+    LaunchSums: loads, stores, atomics, loaded, several_writers_bytes, racing_bytes,
+        within_launch_loaded_bytes, within_launch_atomic_bytes, unshadowed_loaded_bytes,
+        unshadowed_stored_bytes
 }
 
 /// Accesses of one kind: loads, stores or atomics.

@@ -37,7 +37,7 @@ pub struct SiteFlowAmount {
     pub other_cta_bytes: u64,
 }
 
-add_assign!(SiteFlowAmount: loaded_bytes, other_cta_bytes);
+crate::add_assign!(SiteFlowAmount: loaded_bytes, other_cta_bytes);
 
 /// Accesses by one kernel's launches to one allocation. An access belongs to the allocation in which it begins; if it
 /// crosses a 4096-byte boundary, each part counts separately.
@@ -62,7 +62,7 @@ pub struct ArrayVolume {
     pub first_read_bytes: u64,
 }
 
-add_assign! {
+crate::add_assign! {
     ArrayVolume: communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
         uninitialised_loaded_bytes, unordered_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes,
         within_launch_loaded_bytes, within_launch_atomic_bytes, received_bytes, stored_bytes, first_read_bytes
@@ -114,7 +114,7 @@ pub struct Footprint {
     pub known_bytes: u64,
 }
 
-add_assign!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
+crate::add_assign!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
 
 /// The allocation that a whole range belongs to, or `Some(None)` if no allocation overlaps it; `None` if only part of
 /// it belongs to an allocation.

@@ -39,7 +39,7 @@ table! {
     }
 }
 
-add_assign! {
+crate::add_assign! {
     Volume: loaded_bytes, communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
         uninitialised_loaded_bytes, unordered_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes,
         within_launch_loaded_bytes, within_launch_atomic_bytes, received_bytes, received_count, stored_bytes,
@@ -92,7 +92,7 @@ pub(crate) fn by_kernel(launches: &[LaunchVolume]) -> (Vec<KernelVolume>, Volume
 }
 
 /// Sum of the transfers from one launch to another. Launches are indices into [`Communication::launches`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flow {
     pub source_launch: u32,
     pub receiver_launch: u32,
