@@ -84,7 +84,11 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn from_analysis(analysis: &'a Analysis, grids: &'a [[u32; 3]], sites: &'a SiteTable) -> Self {
+    pub fn from_analysis(
+        analysis: &'a Analysis,
+        grids: &'a [[u32; 3]],
+        sites: &'a SiteTable,
+    ) -> Self {
         Self {
             allocations: &analysis.allocations,
             copies: &analysis.unwritten_copies,
@@ -223,20 +227,6 @@ impl Metrics {
             bounds: bounds::rows(analysis, sites),
             ..metrics
         })
-    }
-
-    pub fn uninitialised_rows(
-        analysis: &Analysis,
-        sites: &SiteTable,
-    ) -> Vec<uninitialised::UninitialisedRow> {
-        uninitialised::rows(&Source::from_analysis(analysis, &[], sites))
-    }
-
-    pub fn within_launch_rows(
-        analysis: &Analysis,
-        sites: &SiteTable,
-    ) -> Vec<within_launch::WithinLaunchRow> {
-        within_launch::rows(&Source::from_analysis(analysis, &[], sites))
     }
 
     pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {

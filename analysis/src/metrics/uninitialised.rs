@@ -63,7 +63,7 @@ struct Line {
 }
 
 /// Returns the lines and copies, in descending order of bytes.
-pub(super) fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
+pub fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
     let mut lines: BTreeMap<_, Line> = BTreeMap::new();
     for read in &source.communication.unwritten {
         let array = source.array(Some(read.allocation));

@@ -23,7 +23,7 @@ table! {
 }
 
 /// Returns the lines, most loaded bytes first.
-pub(super) fn rows(source: &Source<'_>) -> Vec<WithinLaunchRow> {
+pub fn rows(source: &Source<'_>) -> Vec<WithinLaunchRow> {
     let communication = source.communication;
     let mut lines: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for found in &communication.within_launch {

@@ -1,9 +1,8 @@
 //! Communication within launches, in `run.json`.
 
 use crate::Analysis;
-use crate::metrics::Metrics;
-use crate::metrics::share;
-use crate::metrics::within_launch::WithinLaunchRow;
+use crate::metrics::within_launch::{self, WithinLaunchRow};
+use crate::metrics::{Source, share};
 use serde::{Deserialize, Serialize};
 use superstep_trace::SiteTable;
 
@@ -27,7 +26,8 @@ const MIN_REPORTED_SHARE: f64 = 0.01;
 impl WithinLaunchSummary {
     pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
         let total = &analysis.communication.total;
-        let mut rows = Metrics::within_launch_rows(analysis, sites).into_iter();
+        let source = Source::from_analysis(analysis, &[], sites);
+        let mut rows = within_launch::rows(&source).into_iter();
         Self {
             loaded_bytes: total.within_launch_loaded_bytes,
             atomic_bytes: total.within_launch_atomic_bytes,

@@ -1,7 +1,7 @@
 //! Checks the invariants of a capture.
 
 use superstep_analysis::Analysis;
-use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::{Source, uninitialised};
 use superstep_analysis::run_summary::Check;
 use superstep_analysis::scan::{
     CaptureScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, PAST_ALLOCATIONS, UNKNOWN_SITES, launch_name,
@@ -98,7 +98,7 @@ pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     if let Some(why) = &analysis.initialisation_unknown {
         return passed(UNINITIALISED, format!("not checked: {why}"));
     }
-    let rows = Metrics::uninitialised_rows(analysis, sites);
+    let rows = uninitialised::rows(&Source::from_analysis(analysis, &[], sites));
     if rows.is_empty() {
         let text = "everything that kernels read had already been written";
         return passed(UNINITIALISED, text);
