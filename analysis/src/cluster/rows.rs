@@ -27,19 +27,17 @@ pub enum Kind {
     Wide,
 }
 
-const KINDS: [Kind; 6] = [
-    Kind::Sums,
-    Kind::Accesses,
-    Kind::Loads,
-    Kind::Stores,
-    Kind::Transfers,
-    Kind::Wide,
-];
-
 impl Kind {
     pub fn from_number(number: u8) -> Result<Self> {
-        let kind = KINDS.get(usize::from(number)).copied();
-        kind.ok_or(unexpected("a row has an unknown kind"))
+        Ok(match number {
+            0 => Kind::Sums,
+            1 => Kind::Accesses,
+            2 => Kind::Loads,
+            3 => Kind::Stores,
+            4 => Kind::Transfers,
+            5 => Kind::Wide,
+            _ => return Err(unexpected("a row has an unknown kind")),
+        })
     }
 }
 
