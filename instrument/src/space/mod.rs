@@ -103,7 +103,7 @@ impl<'m> Analysis<'m> {
     }
 
     pub fn fact(&self, pointer: Value<'m>) -> Fact {
-        Facts::fact(self, pointer)
+        self.part(pointer, 0)
     }
 
     /// Finds the contexts of the module's functions, using this analysis's facts about memory.

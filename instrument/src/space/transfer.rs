@@ -29,10 +29,6 @@ pub(super) trait Facts<'m> {
         parts.chain(result.into_iter().flatten()).collect()
     }
 
-    fn fact(&self, pointer: Value<'m>) -> Fact {
-        self.part(pointer, 0)
-    }
-
     fn part(&self, value: Value<'m>, part: u32) -> Fact {
         let ty = value.ty();
         if ty.pointers() == 0 {
@@ -61,7 +57,7 @@ pub(super) trait Facts<'m> {
         match instruction.get_opcode() {
             Alloca => Fact::Is(Space::Local),
             Load | AtomicRMW | AtomicCmpXchg => {
-                self.memory().read(self.fact(instruction.operand(0)))
+                self.memory().read(self.part(instruction.operand(0), 0))
             }
             IntToPtr if is_shared_address(instruction.operand(0)) => Fact::Is(Space::Shared),
             _ => match instruction.as_call() {
@@ -82,7 +78,7 @@ pub(super) trait Facts<'m> {
             "llvm.ptrmask",
         ];
         if transparent.iter().any(|prefix| name.starts_with(prefix)) {
-            self.fact(call.operand(0))
+            self.part(call.operand(0), 0)
         } else if name == "malloc" {
             Fact::Is(Space::Global)
         } else if returns_argument_buffer(&name) {
