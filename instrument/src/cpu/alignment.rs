@@ -187,10 +187,8 @@ fn offset_of(module: &Module, address: Value) -> (u64, u64) {
 
 /// Returns the largest power of two that divides both numbers; 0 if both are 0.
 fn common(left: u64, right: u64) -> u64 {
-    match left | right {
-        0 => 0,
-        bits => 1 << bits.trailing_zeros(),
-    }
+    let bits = left | right;
+    bits & bits.wrapping_neg()
 }
 
 /// Returns a power of two that divides an integer, even if its computation overflows.
