@@ -179,7 +179,7 @@ fn check(point: &mut Point, spec: &ProbeSpec) -> Valid {
     .at("replaces")?;
     each(&mut point.pass, "pass", |pass, _| {
         let missing = missing(pass, first, per_warp, spec);
-        let problem = format!("`{}` cannot be passed here", pass.word());
+        let problem = format!("`{pass}` cannot be passed here");
         require(missing.is_none(), problem, missing.unwrap_or_default())
     })
 }

@@ -37,7 +37,7 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
 /// Returns a `#line` directive for the code of a point, so that compiler messages name the point.
 fn line_directive(definition: &Path, index: usize, point: &Point) -> String {
     let (file, number) = (quoted(definition), index + 1);
-    let pass: Vec<String> = point.pass.iter().map(Pass::word).collect();
+    let pass: Vec<String> = point.pass.iter().map(Pass::to_string).collect();
     format!(
         "#line 1 \"{file}: point {number}, pass: [{}]\"\n",
         pass.join(", ")
@@ -146,7 +146,7 @@ fn argument(spec: &ProbeSpec, pass: &Pass) -> String {
         Pass::Address | Pass::Value => "payload".to_owned(),
         Pass::Taken => "payload != 0".to_owned(),
         // The generated code has variables for the others.
-        other => other.word().replace('-', "_"),
+        other => other.to_string().replace('-', "_"),
     }
 }
 

@@ -241,7 +241,7 @@ fn errors_in_a_probe_are_shown_with_their_line() {
             "[fields]",
             "[feilds]",
             "p.yaml:9:35",
-            "expected one of fields",
+            "expected one of `fields`",
         ),
         (
             "[fields]",

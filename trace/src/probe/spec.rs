@@ -1,7 +1,7 @@
 //! The definition of a probe: its points, the arguments of its handlers, and the data that it collects.
 
 use crate::Pattern;
-use serde::de::{Error, Unexpected};
+use serde::de::IntoDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A probe. The harness reads and validates it from YAML; the instrumenter and both runtimes rely on the validation.
@@ -212,8 +212,9 @@ pub enum OncePer {
     Warp,
 }
 
-/// An argument of a handler, serialised as its word.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// An argument of a handler, serialised as its word. The derived methods read and write all words except tables.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 pub enum Pass {
     /// `Fields &`: the site's fields.
     Fields,
@@ -246,57 +247,32 @@ pub enum Pass {
     /// `const unsigned long long *`: the parameters, in order.
     Parameters,
     /// `unsigned long long *`: the table with that name.
+    #[serde(rename = "table:NAME")]
     Table(String),
 }
 
-impl Pass {
-    pub fn word(&self) -> String {
-        if let Pass::Table(name) = self {
-            return format!("table:{name}");
+impl std::fmt::Display for Pass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Pass::Table(name) => write!(f, "table:{name}"),
+            word => Pass::serialize(word, f),
         }
-        let known = Pass::WORDS.iter().find(|(_, pass)| pass == self);
-        known.map_or_else(String::new, |(word, _)| (*word).to_owned())
     }
-
-    /// Every argument except tables, with its word.
-    const WORDS: [(&'static str, Pass); 15] = [
-        ("fields", Pass::Fields),
-        ("site", Pass::Site),
-        ("line", Pass::Line),
-        ("launch", Pass::Launch),
-        ("address", Pass::Address),
-        ("width", Pass::Width),
-        ("operation", Pass::Operation),
-        ("value", Pass::Value),
-        ("taken", Pass::Taken),
-        ("active-mask", Pass::ActiveMask),
-        ("taken-mask", Pass::TakenMask),
-        ("unique-lines", Pass::UniqueLines),
-        ("and-bits", Pass::AndBits),
-        ("or-bits", Pass::OrBits),
-        ("parameters", Pass::Parameters),
-    ];
 }
 
 impl Serialize for Pass {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.word())
+        serializer.collect_str(self)
     }
 }
 
 impl<'de> Deserialize<'de> for Pass {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        if let Some(name) = word.strip_prefix("table:") {
-            return Ok(Pass::Table(name.to_owned()));
+        match word.strip_prefix("table:") {
+            Some(name) => Ok(Pass::Table(name.to_owned())),
+            None => Pass::deserialize(word.into_deserializer()),
         }
-        let mut known = Pass::WORDS.into_iter();
-        let pass = known.find_map(|(name, pass)| (name == word).then_some(pass));
-        pass.ok_or_else(|| {
-            let words = Pass::WORDS.map(|(name, _)| name).join(", ");
-            let expected = format!("one of {words}, table:NAME");
-            D::Error::invalid_value(Unexpected::Str(&word), &expected.as_str())
-        })
     }
 }
 
