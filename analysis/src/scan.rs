@@ -103,11 +103,6 @@ impl CaptureScan<'_> {
     }
 }
 
-struct Entry<'a> {
-    record: LaunchRecord<'a>,
-    found: Mutex<Found>,
-}
-
 #[derive(Clone, Default)]
 struct Found {
     digest: LaunchDigest,
@@ -122,26 +117,19 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     for site in sites.iter() {
         empty.sites.entry(site.id);
     }
-    let entries: Vec<Entry> = (capture.launches())
-        .map(|record| Entry {
-            record,
-            found: Mutex::new(empty.clone()),
-        })
+    let launches: Vec<_> = (capture.launches())
+        .map(|record| (record, Mutex::new(empty.clone())))
         .collect();
-    let chunks: Vec<_> = (entries.iter())
-        .flat_map(|entry| {
-            (0..)
-                .zip(entry.record.chunks)
-                .map(move |chunk| (entry, chunk))
-        })
+    let chunks: Vec<_> = (launches.iter())
+        .flat_map(|launch| (0..).zip(launch.0.chunks).map(move |chunk| (launch, chunk)))
         .collect();
     (chunks.par_iter()).try_for_each_init(
         GroupBuffer::default,
-        |buffer, (entry, (number, chunk))| {
-            let mut reader = ChunkScan::new(&entry.record, *number, sites, empty.clone());
+        |buffer, ((record, all), (number, chunk))| {
+            let mut reader = ChunkScan::new(record, *number, sites, empty.clone());
             capture.read_chunk(chunk, buffer, |group| reader.add(group))?;
             let found = reader.finish();
-            let mut all = entry.found.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.merge(found);
             Ok(())
         },
@@ -152,7 +140,7 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
         violations: Default::default(),
         digest: LaunchDigest::default(),
     };
-    for Entry { record, found } in entries {
+    for (record, found) in launches {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         scan.launches.push(LaunchScan {
             sites: found.sites.counted().collect(),
