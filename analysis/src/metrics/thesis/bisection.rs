@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::metrics::{Source, share};
 use rustc_hash::FxHashSet;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use superstep_table::table;
 
 table! {
@@ -51,19 +52,14 @@ pub(in crate::metrics) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>>
             }
         },
     )?;
-    let used = used.map(|used| {
-        let mut used: Vec<u32> = used.into_iter().collect();
-        used.sort_unstable();
-        used
-    });
-    let cuts = used
-        .each_ref()
-        .map(|used| used.get(used.len() / 2).copied().unwrap_or(0));
+    let used = used.map(|used| Vec::from_iter(BTreeSet::from_iter(used)));
+    let first_high = |at: fn(usize) -> usize, missing: u32| {
+        used.each_ref()
+            .map(|used| used.get(at(used.len())).copied().unwrap_or(missing))
+    };
+    let cuts = first_high(|count| count / 2, 0);
     // In the published numbers, the middle one of an odd number of coordinates is on the low side.
-    let published_cuts = used.each_ref().map(|used| {
-        let first_high = used.get(used.len().div_ceil(2));
-        first_high.copied().unwrap_or(u32::MAX)
-    });
+    let published_cuts = first_high(|count| count.div_ceil(2), u32::MAX);
     let Sums {
         all,
         crossing,
