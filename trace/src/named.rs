@@ -58,4 +58,3 @@ macro_rules! named {
         }
     };
 }
-pub(crate) use named;

@@ -59,25 +59,16 @@ pub struct Host {
     pub cores: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// The benchmark ran, and every check passed.
-    Passed,
-    /// The benchmark did not build or run, or a check failed.
-    #[default]
-    Failed,
-    /// The benchmark was not run: the run was interrupted, or the backend is not supported.
-    Skipped,
-}
-
-impl Status {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-        }
+superstep_trace::named! {
+    #[derive(Default)]
+    pub enum Status("status") {
+        /// The benchmark ran, and every check passed.
+        Passed => "passed",
+        /// The benchmark did not build or run, or a check failed.
+        #[default]
+        Failed => "failed",
+        /// The benchmark was not run: the run was interrupted, or the backend is not supported.
+        Skipped => "skipped",
     }
 }
 

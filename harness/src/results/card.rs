@@ -21,7 +21,7 @@ pub fn card(
     folder: &RunFolder,
     color: bool,
 ) -> String {
-    let mut rows = vec![(program.status.as_str(), outcome(summary, program))];
+    let mut rows = vec![(program.status.name(), outcome(summary, program))];
     if let Some(threads) = program.threads {
         let [loads, stores, atomics] =
             [threads.loads, threads.stores, threads.atomics].map(human_count);
@@ -59,7 +59,7 @@ pub fn card(
     let lines = rows.iter().flat_map(|(label, text)| {
         let ansi = match *label {
             "warning" => Some(YELLOW),
-            label => (label == program.status.as_str()).then(|| color_of(program)),
+            label => (label == program.status.name()).then(|| color_of(program)),
         };
         let label = format!("{label:LABELS$}");
         let label = match ansi.filter(|_| color) {

@@ -57,7 +57,7 @@ pub fn slowdown_table(run: &RunSummary, width: usize) -> String {
 /// Returns the time of all kernels in seconds, untraced and traced, or the reason why they are not comparable.
 fn kernel_s(benchmark: &BenchmarkSummary) -> Result<[f64; 2], &'static str> {
     if benchmark.status != Status::Passed {
-        return Err(benchmark.status.as_str());
+        return Err(benchmark.status.name());
     }
     if benchmark.selection.is_some() {
         return Err("only part of it was recorded");

@@ -34,8 +34,8 @@ pub fn summary_table(summary: &RunSummary, color: bool, width: usize) -> String 
 
 fn row(benchmark: &BenchmarkSummary, is_gpu: bool) -> Vec<Cell> {
     let mut status = match &benchmark.failure {
-        Some(failure) => format!("{} ({})", benchmark.status.as_str(), failure.kind),
-        None => benchmark.status.as_str().to_owned(),
+        Some(failure) => format!("{} ({})", benchmark.status.name(), failure.kind),
+        None => benchmark.status.name().to_owned(),
     };
     if benchmark.not_compared().is_some() {
         status.push_str(", not compared");

@@ -200,7 +200,7 @@ fn report_benchmark(result: &BenchmarkSummary, reporter: &Reporter) {
         "benchmark-finished",
         json!({ "benchmark": result.name, "result": result }),
     );
-    let status = result.status.as_str();
+    let status = result.status.name();
     match &result.failure {
         Some(failure) => reporter.line(&format!(
             "{}: {status} ({})\n  {}",

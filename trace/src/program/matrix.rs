@@ -1,9 +1,8 @@
 //! Warp-level matrix operations (tensor cores), which the instrumenter finds and the CPU runtime executes.
 
-use crate::named::named;
 use crate::program::access::WARP_LANES;
 
-named! {
+crate::named! {
     /// Element type of a matrix.
     pub enum Element("matrix element type") {
         F16 => "f16",

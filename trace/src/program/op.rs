@@ -1,8 +1,6 @@
 //! Operations of memory instructions, numbered as in Rieber 2017, table 5.1.
 
-use crate::named::named;
-
-named! {
+crate::named! {
     /// Operation of a memory instruction.
     ///
     /// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] covers the rest (such as

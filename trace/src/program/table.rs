@@ -1,6 +1,5 @@
 //! Static tables of a traced module: its memory instructions and kernels.
 
-use crate::named::named;
 use crate::{DefinedProbe, Op, SiteId, TraceError};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Version of [`ModuleTable`]'s JSON that this library writes and reads.
 pub const TABLE_SCHEMA_VERSION: u32 = 1;
 
-named! {
+crate::named! {
     /// Backend that runs a program's kernels.
     #[derive(Default)]
     pub enum Backend("backend") {
@@ -19,7 +18,7 @@ named! {
     }
 }
 
-named! {
+crate::named! {
     /// Instrumentation inserted into a module.
     #[derive(Default)]
     pub enum Probe("probe") {
@@ -33,7 +32,7 @@ named! {
     }
 }
 
-named! {
+crate::named! {
     /// Evidence that a site accesses global memory.
     pub enum Proof("proof") {
         /// The address-space analysis proved it.

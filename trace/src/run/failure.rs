@@ -2,40 +2,34 @@
 
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FailureKind {
-    /// A manifest is malformed or contradicts itself.
-    Manifest,
-    /// A source or input is missing or has the wrong hash.
-    Fetch,
-    /// A tool or a runtime library is missing.
-    Tool,
-    /// A compilation stage failed.
-    Build,
-    /// The program crashed or failed on its own.
-    Run,
-    /// The program exceeded its memory limit.
-    Memory,
-    /// The program did not finish in time.
-    Timeout,
-    /// The program ran, but its output or its trace is wrong.
-    Verification,
-    /// A capture cannot be read.
-    Capture,
-    /// A capture ends before its program did.
-    Incomplete,
-    /// The user stopped the run.
-    Interrupted,
-    /// The command line is wrong.
-    Usage,
-    /// Superstep or the machine is at fault (disk full, no permission).
-    Internal,
-}
-
-impl std::fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.serialize(f)
+crate::named! {
+    pub enum FailureKind("kind of failure") {
+        /// A manifest is malformed or contradicts itself.
+        Manifest => "manifest",
+        /// A source or input is missing or has the wrong hash.
+        Fetch => "fetch",
+        /// A tool or a runtime library is missing.
+        Tool => "tool",
+        /// A compilation stage failed.
+        Build => "build",
+        /// The program crashed or failed on its own.
+        Run => "run",
+        /// The program exceeded its memory limit.
+        Memory => "memory",
+        /// The program did not finish in time.
+        Timeout => "timeout",
+        /// The program ran, but its output or its trace is wrong.
+        Verification => "verification",
+        /// A capture cannot be read.
+        Capture => "capture",
+        /// A capture ends before its program did.
+        Incomplete => "incomplete",
+        /// The user stopped the run.
+        Interrupted => "interrupted",
+        /// The command line is wrong.
+        Usage => "usage",
+        /// Superstep or the machine is at fault (disk full, no permission).
+        Internal => "internal",
     }
 }
 

@@ -1,8 +1,6 @@
 //! Protocols that carry a traced program's accesses out of its kernels.
 
-use crate::named::named;
-
-named! {
+crate::named! {
     /// The protocol of a traced program; `docs/capture/protocol.md` describes the CUDA backend's recording protocols.
     #[derive(Default)]
     pub enum Protocol("protocol") {

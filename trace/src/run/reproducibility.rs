@@ -1,8 +1,6 @@
 //! Agreement between runs of one program.
 
-use crate::named::named;
-
-named! {
+crate::named! {
     /// Properties that all runs of a program share, from fewest to most; only these are compared.
     #[derive(Default)]
     pub enum Reproducibility("agreement") {

@@ -51,7 +51,7 @@ struct Line {
 enum Difference {
     #[error("only in the {0} run")]
     OnlyIn(&'static str),
-    #[error("{} in the {run} run", status.as_str())]
+    #[error("{} in the {run} run", status.name())]
     NotPassed { status: Status, run: &'static str },
     /// The property that differs, with its values in the first and in the second run.
     #[error("{0}: {1} and {2}")]
