@@ -68,32 +68,14 @@ pub struct UnwrittenCopy {
 }
 
 impl<'a> Source<'a> {
-    /// Creates the input for a program without allocations.
-    pub fn new(
-        communication: &'a Communication,
-        grids: &'a [[u32; 3]],
-        sites: &'a SiteTable,
-    ) -> Self {
+    pub fn new(analysis: &'a Analysis, grids: &'a [[u32; 3]], sites: &'a SiteTable) -> Self {
         Self {
-            communication,
+            communication: &analysis.communication,
             grids,
-            cta_blocks: CtaBlocks::default(),
+            cta_blocks: analysis.cta_blocks(),
             sites,
-            allocations: &[],
-            copies: &[],
-        }
-    }
-
-    pub fn from_analysis(
-        analysis: &'a Analysis,
-        grids: &'a [[u32; 3]],
-        sites: &'a SiteTable,
-    ) -> Self {
-        Self {
             allocations: &analysis.allocations,
             copies: &analysis.unwritten_copies,
-            cta_blocks: analysis.cta_blocks(),
-            ..Self::new(&analysis.communication, grids, sites)
         }
     }
 
@@ -220,7 +202,7 @@ metrics! {
 impl Metrics {
     pub fn new(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Self> {
         let grids = analysis.grids();
-        let metrics = Self::of(&Source::from_analysis(analysis, &grids, sites), settings)?;
+        let metrics = Self::of(&Source::new(analysis, &grids, sites), settings)?;
         Ok(Self {
             timeline: analysis.timeline.clone(),
             opaque: analysis.opaque.clone(),

@@ -86,10 +86,11 @@ proptest! {
     fn metrics_equal_their_definitions(transfers in any_transfers()) {
         let (launches, kernels) = launches();
         let communication = Communication { launches, kernels, transfers: transfers.clone().into(), ..Communication::default() };
+        let analysis = Analysis { communication, ..Analysis::default() };
         let sites = SiteTable::default();
         let density = Some(CtaWindow { sources: 3..=11, receivers: 0..=99 });
         let settings = Settings { density, ..Settings::default() };
-        let metrics = Metrics::of(&Source::new(&communication, &GRIDS, &sites), &settings).unwrap();
+        let metrics = Metrics::of(&Source::new(&analysis, &GRIDS, &sites), &settings).unwrap();
 
         for row in &metrics.transfer_sizes {
             let count = |f: &dyn Fn(u64) -> bool| transfers.iter().filter(|t| f(t.bytes)).count();
@@ -180,7 +181,7 @@ pub(super) struct Step {
 }
 
 /// Returns the engine's results and the grids.
-pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
+pub(super) fn source_of(program: &[Step]) -> (Analysis, Vec<[u32; 3]>) {
     let ops = SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)]);
     let (options, limit) = (Options::everything(), MemoryLimit::none());
     let mut engine = Engine::new(ops, options, &limit, Cancellation::default());
@@ -215,7 +216,11 @@ pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
         engine.launch(&launch, vec![groups]).unwrap();
         grids.push(step.grid);
     }
-    (engine.finish().unwrap().communication, grids)
+    let analysis = Analysis {
+        communication: engine.finish().unwrap().communication,
+        ..Analysis::default()
+    };
+    (analysis, grids)
 }
 
 fn metrics(program: &[Step]) -> Metrics {
@@ -223,9 +228,9 @@ fn metrics(program: &[Step]) -> Metrics {
 }
 
 pub(super) fn metrics_with(program: &[Step], settings: &Settings) -> Metrics {
-    let (communication, grids) = source_of(program);
+    let (analysis, grids) = source_of(program);
     let sites = SiteTable::default();
-    Metrics::of(&Source::new(&communication, &grids, &sites), settings).unwrap()
+    Metrics::of(&Source::new(&analysis, &grids, &sites), settings).unwrap()
 }
 
 fn entries(metrics: &Metrics, direction: &str) -> Vec<(u64, u64)> {

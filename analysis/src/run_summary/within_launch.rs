@@ -26,7 +26,7 @@ const MIN_REPORTED_SHARE: f64 = 0.01;
 impl WithinLaunchSummary {
     pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
         let total = &analysis.communication.total;
-        let source = Source::from_analysis(analysis, &[], sites);
+        let source = Source::new(analysis, &[], sites);
         let mut rows = within_launch::rows(&source).into_iter();
         Self {
             loaded_bytes: total.within_launch_loaded_bytes,

@@ -98,7 +98,7 @@ pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     if let Some(why) = &analysis.initialisation_unknown {
         return passed(UNINITIALISED, format!("not checked: {why}"));
     }
-    let rows = uninitialised::rows(&Source::from_analysis(analysis, &[], sites));
+    let rows = uninitialised::rows(&Source::new(analysis, &[], sites));
     if rows.is_empty() {
         let text = "everything that kernels read had already been written";
         return passed(UNINITIALISED, text);

@@ -14,9 +14,9 @@ fn pattern(ctas: u32, stores: &[(u32, u64)], loads: &[(u32, u64)]) -> PatternRow
             .collect(),
     };
     let program = [step("f", Op::Store, stores), step("g", Op::Load, loads)];
-    let (communication, grids) = source_of(&program);
+    let (analysis, grids) = source_of(&program);
     let sites = SiteTable::default();
-    let found = rows(&Source::new(&communication, &grids, &sites));
+    let found = rows(&Source::new(&analysis, &grids, &sites));
     let mut found = found.unwrap();
     assert_eq!(found.len(), 1);
     found.remove(0)

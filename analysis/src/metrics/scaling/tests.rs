@@ -1,6 +1,7 @@
 //! Tests for `scaling`.
 
 use super::*;
+use crate::Analysis;
 use crate::communication::{Communication, Transfer};
 use superstep_trace::SiteTable;
 
@@ -33,9 +34,13 @@ fn the_best_even_cut_of_a_stencil_has_the_fewest_crossing_bytes() {
         transfers: transfers.into(),
         ..Communication::default()
     };
+    let analysis = Analysis {
+        communication,
+        ..Analysis::default()
+    };
     let sites = SiteTable::default();
     let grids = [grid; 2];
-    let source = Source::new(&communication, &grids, &sites);
+    let source = Source::new(&analysis, &grids, &sites);
     let rows = rows(&source, 8e-9).unwrap();
     let row = |gpus, cut: &str| {
         let mut rows = rows.iter();
