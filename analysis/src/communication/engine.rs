@@ -289,9 +289,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Analyses the launches that have been read, reads the waiting ones, and adds the previous results to the tables.
-    /// Reading and analysing need memory, so they run in parallel only if the waiting launches are too small to keep
-    /// all threads busy.
+    /// Analyses the launches that have been read and reads the waiting ones. Both need memory, so they run in
+    /// parallel only if the waiting launches are too small to keep all threads busy.
     fn advance(&mut self) -> Result<()> {
         let Waiting {
             launches,
@@ -300,11 +299,25 @@ impl<'a> Engine<'a> {
             chunks,
             ..
         } = std::mem::take(&mut self.waiting);
+        let threads = rayon::current_num_threads();
+        if chunks >= BATCH_CHUNKS * threads && accesses >= SATURATING_ACCESSES * threads as u64 {
+            // The shards need the memory that was kept for reuse.
+            self.decoder.spare.clear();
+            self.analyse_and_read(&[])?;
+        }
+        let read = self.analyse_and_read(&sources)?;
+        for (context, launch) in launches.into_iter().zip(read) {
+            self.add_counts(context.position, &launch);
+            self.ready.push((context, launch));
+        }
+        Ok(())
+    }
+
+    /// Analyses the launches that have been read, reads those of `sources`, and adds the previous results to the
+    /// tables.
+    fn analyse_and_read(&mut self, sources: &[Box<dyn GroupSource + 'a>]) -> Result<Vec<Decoded>> {
         let ready = std::mem::take(&mut self.ready);
         let analysed = self.analysed.take();
-        let threads = rayon::current_num_threads();
-        let is_saturating =
-            chunks >= BATCH_CHUNKS * threads && accesses >= SATURATING_ACCESSES * threads as u64;
         let (decoder, shards, results) = (&self.decoder, &mut self.shards, &mut self.results);
         let (kernels, kept) = (&*self.kernel_of, &self.kept);
         let program = Program {
@@ -313,15 +326,12 @@ impl<'a> Engine<'a> {
             kept,
             cancellation: self.cancellation,
         };
-        let read = || decoder.launches(&sources);
         let ((parts, read), added) = rayon::join(
-            || match is_saturating {
-                true => {
-                    let parts = shards.launches(&ready, program, None);
-                    decoder.spare.clear();
-                    (parts, read())
-                }
-                false => rayon::join(|| shards.launches(&ready, program, None), read),
+            || {
+                rayon::join(
+                    || shards.launches(&ready, program, None),
+                    || decoder.launches(sources),
+                )
             },
             || match analysed {
                 Some((launches, loads)) => results.add(launches, loads, kernels, kept),
@@ -330,11 +340,7 @@ impl<'a> Engine<'a> {
         );
         added?;
         self.collect(ready, parts?);
-        for (context, launch) in launches.into_iter().zip(read?) {
-            self.add_counts(context.position, &launch);
-            self.ready.push((context, launch));
-        }
-        Ok(())
+        read
     }
 
     /// Keeps the results of launches until they are added to the tables, and the memory of their records for reuse.

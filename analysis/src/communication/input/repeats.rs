@@ -18,9 +18,11 @@ const SLOT_BITS: u32 = 12;
 /// Number of groups in a window: more than a multiprocessor's warps produce in one iteration of most loops; small in
 /// tests, so that they cover skipped windows.
 const WINDOW: u32 = if cfg!(test) { 16 } else { 1 << 13 };
-/// Minimum number of repetitions in a window. If there are fewer, the next windows are not searched.
+/// Minimum number of repetitions in a window. If there are fewer, the next windows are not searched: at first
+/// [`MIN_SKIPPED`] windows, and twice as many each time, up to [`MAX_SKIPPED`].
 const WORTHWHILE: u32 = WINDOW / 16;
-const SKIPPED_WINDOWS: u32 = 4;
+const MIN_SKIPPED: u32 = 4;
+const MAX_SKIPPED: u32 = 16;
 
 /// Addresses of a group: lane *l* accesses `first + l * step`, and no access crosses a page boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +141,8 @@ pub(crate) struct Repeats {
     records: Vec<(u32, Record)>,
     walks: Walks,
     is_searching: bool,
+    /// Number of windows to skip if this one is not worthwhile.
+    skipped: u32,
     /// Number of groups until the next window.
     left: u32,
     /// Number of repetitions in this window.
@@ -157,6 +161,7 @@ impl Repeats {
             records: Vec::new(),
             walks: Walks::new(1 << SLOT_BITS),
             is_searching: true,
+            skipped: MIN_SKIPPED,
             left: WINDOW,
             found: 0,
         }
@@ -299,17 +304,17 @@ impl Repeats {
 
     fn next_window(&mut self, context: (&Phases, &WideAccesses)) {
         self.end_slots(context);
-        self.is_searching = !self.is_searching || self.found >= WORTHWHILE;
-        let windows = if self.is_searching {
-            1
-        } else {
-            SKIPPED_WINDOWS
-        };
-        (self.left, self.found) = (windows * WINDOW, 0);
-        if !self.is_searching {
+        let is_worthwhile = self.found >= WORTHWHILE;
+        (self.left, self.found) = (WINDOW, 0);
+        if is_worthwhile {
+            self.skipped = MIN_SKIPPED;
+        } else if self.is_searching {
+            self.left *= self.skipped;
+            self.skipped = (2 * self.skipped).min(MAX_SKIPPED);
             // Stores in the skipped windows are not tracked.
             self.block = self.new_epoch();
         }
+        self.is_searching = is_worthwhile || !self.is_searching;
     }
 
     fn end_slots(&mut self, context: (&Phases, &WideAccesses)) {
