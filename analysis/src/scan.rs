@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::sites::BySite;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use superstep_trace::digest::{Hasher, address_range};
+use superstep_trace::digest::{Hasher, Known, address_range};
 use superstep_trace::{
     AccessGroup, Allocation, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord,
     LaunchSums, Recorded, Resolver, SiteId, SiteTable, TraceError,
@@ -124,9 +124,9 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
         .flat_map(|launch| (0..).zip(launch.0.chunks).map(move |chunk| (launch, chunk)))
         .collect();
     (chunks.par_iter()).try_for_each_init(
-        GroupBuffer::default,
-        |buffer, ((record, all), (number, chunk))| {
-            let mut reader = ChunkScan::new(record, *number, sites, empty.clone());
+        || (GroupBuffer::default(), Known::default()),
+        |(buffer, known), ((record, all), (number, chunk))| {
+            let mut reader = ChunkScan::new(record, *number, sites, empty.clone(), known);
             capture.read_chunk(chunk, buffer, |group| reader.add(group))?;
             let found = reader.finish();
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,6 +173,7 @@ impl<'a> ChunkScan<'a> {
         number: usize,
         sites: &'a SiteTable,
         empty: Found,
+        known: &'a mut Known,
     ) -> Self {
         let launch = record.launch;
         Self {
@@ -182,13 +183,18 @@ impl<'a> ChunkScan<'a> {
             ctas: launch.ctas(),
             threads: launch.threads_per_cta(),
             resolver: record.allocations.resolver(),
-            hasher: Hasher::new(record, sites),
+            hasher: Hasher::new(record, sites, known),
             found: empty,
         }
     }
 
     fn add(&mut self, group: &AccessGroup) {
-        self.hasher.add(group);
+        let is_repeated = self.hasher.add(group);
+        if is_repeated && let Some(count) = self.found.sites.get_mut(group.site) {
+            // The earlier group has passed all checks.
+            count.add(group);
+            return;
+        }
         let (sites, ctas, threads) = (self.sites, self.ctas, self.threads);
         let launch = self.record.launch;
         let access = || {
@@ -198,6 +204,10 @@ impl<'a> ChunkScan<'a> {
         let key = (self.record.number, self.number);
         let outside = self.outside(group);
         let violations = &mut self.found.violations;
+        let problems = |violations: &[Violation; 4]| -> u64 {
+            violations.iter().map(|violation| violation.groups).sum()
+        };
+        let problems_before = problems(violations);
         match (self.found.sites.get_mut(group.site), sites.get(group.site)) {
             (Some(count), Some(site)) => {
                 count.add(group);
@@ -233,6 +243,9 @@ impl<'a> ChunkScan<'a> {
                 let near = near(record, group, address);
                 format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) is in no live allocation, {near}")
             });
+        }
+        if problems(violations) > problems_before {
+            self.hasher.forget(group);
         }
     }
 

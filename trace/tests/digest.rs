@@ -3,6 +3,7 @@
 mod common;
 
 use common::{any_group, write};
+use proptest::collection::vec;
 use proptest::prelude::*;
 use superstep_trace::*;
 
@@ -198,5 +199,35 @@ proptest! {
         let (first, second) = groups.split_at(cut.min(groups.len()));
         let digest = digest_of_chunks(&[second.to_vec(), first.to_vec()], BASE);
         prop_assert_eq!(digest, digest_of(&groups, BASE));
+    }
+}
+
+/// A group of a few threads, which mostly access the same addresses as other groups.
+fn often_repeated() -> impl Strategy<Value = AccessGroup> {
+    let mask = prop_oneof![2 => Just(u32::MAX), 1 => 1u32.., 1 => Just(1)];
+    let moved = prop_oneof![6 => Just(0), 1 => 0u64..2];
+    (0u16..2, 0u32..2, mask, moved, 0u64..32).prop_map(|(site, warp, mask, moved, lane)| {
+        let mut group = AccessGroup {
+            site: SiteId::new(1, 14 * site),
+            warp,
+            mask,
+            ..base_group()
+        };
+        let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
+        for (at, address) in lanes.zip(&mut group.addresses) {
+            *address = BASE + 4 * at + if at == lane { 128 * moved } else { 0 };
+        }
+        group
+    })
+}
+
+proptest! {
+    #[test]
+    fn repeated_accesses_count_each_time(groups in vec(often_repeated(), 1..60)) {
+        let mut sum = LaunchDigest::default();
+        for group in &groups {
+            sum += digest_of(&[*group], BASE);
+        }
+        prop_assert_eq!(digest_of(&groups, BASE), sum);
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Fault {
     pub(super) announced: u64,
     /// Whether memory is allocated with `cudaMalloc`, so that the rest of the GPU's page is accessible.
     pub(super) on_device: bool,
+    /// Number of times that each access is repeated.
+    pub(super) repetitions: usize,
 }
 
 /// Writes a capture of two launches of one kernel with 2 CTAs of 32 threads: each thread loads, and thread 0 of each
@@ -64,6 +66,7 @@ pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
                 [BASE + fault.store_address],
             ));
         }
+        let groups = groups.repeat(1 + fault.repetitions);
         capture.chunk(&launch, &groups);
         let accesses: usize = groups.iter().map(AccessGroup::lanes).sum();
         let announced = accesses as u64 + fault.announced;
@@ -130,6 +133,17 @@ fn an_access_that_is_partly_outside_every_allocation_is_found() {
             .contains("0x10fe"),
         "the last thread of the last CTA"
     );
+}
+
+#[test]
+fn repeated_accesses_outside_allocations_all_count() {
+    let found = failing(Fault {
+        store_address: 0x7000,
+        repetitions: 4,
+        ..Fault::default()
+    });
+    let detail = &found[0].1;
+    assert!(detail.starts_with("10 access groups; "), "{detail}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Run, programs};
 use std::collections::BTreeMap;
-use superstep_trace::digest::Hasher;
+use superstep_trace::digest::{Hasher, Known};
 use superstep_trace::{
     AllocationKind, Capture, GroupBuffer, HostEvent, LaunchDigest, LaunchOutcome, LaunchRecord,
 };
@@ -168,10 +168,13 @@ fn counts_match_the_capture() {
 }
 
 fn digest(capture: &Capture, record: &LaunchRecord) -> LaunchDigest {
-    let mut hasher = Hasher::new(record, capture.sites());
+    let mut known = Known::default();
+    let mut hasher = Hasher::new(record, capture.sites(), &mut known);
     let mut buffer = GroupBuffer::default();
     for chunk in record.chunks {
-        let read = capture.read_chunk(chunk, &mut buffer, |group| hasher.add(group));
+        let read = capture.read_chunk(chunk, &mut buffer, |group| {
+            hasher.add(group);
+        });
         read.unwrap();
     }
     hasher.finish()

@@ -6,13 +6,19 @@
 //! address outside any allocation is hashed as is. Sites at which threads wait are left out
 //! ([`Site::is_steady`](crate::Site::is_steady)). `docs/trace-format.md` gives the formula.
 
+mod known;
+
 use crate::program::allocations::DEVICE_HEAP;
 use crate::{AccessGroup, AllocationKey, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES};
+pub use known::Known;
 use std::ops::AddAssign;
 use xxhash_rust::xxh3::xxh3_64;
 
 const PHI: u64 = 0x9e37_79b9_7f4a_7c15;
 const THREAD_STEP: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f];
+
+/// Both words of the hashes of a group's accesses; entry *i* belongs to the *i*-th active lane.
+type Hashes = [[u64; WARP_LANES]; 2];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchDigest {
@@ -43,36 +49,81 @@ pub struct Hasher<'a> {
     digest: LaunchDigest,
     launch_seed: u64,
     sites: &'a SiteTable,
-    resolver: Resolver<'a>,
-    /// The most recently used allocation key, with its hash and offset mask.
-    last_key: Option<(&'a AllocationKey, (u64, u64))>,
+    places: Places<'a>,
+    known: &'a mut Known,
 }
 
 impl<'a> Hasher<'a> {
-    pub fn new(record: &'a LaunchRecord<'a>, sites: &'a SiteTable) -> Self {
+    /// `known` is memory for finding repeated accesses.
+    pub fn new(record: &'a LaunchRecord<'a>, sites: &'a SiteTable, known: &'a mut Known) -> Self {
+        known.begin();
         let Launch { stream, launch, .. } = record.launch;
         let launch_seed = mix(mix(PHI ^ u64::from(stream.0)).wrapping_add(u64::from(launch.0)));
         Hasher {
             digest: LaunchDigest::default(),
             launch_seed,
             sites,
-            resolver: record.allocations.resolver(),
-            last_key: None,
+            places: Places {
+                resolver: record.allocations.resolver(),
+                last_key: None,
+            },
+            known,
         }
     }
 
-    pub fn add(&mut self, group: &AccessGroup) {
+    /// Adds a group's accesses. Returns whether the same threads have made the same accesses before.
+    pub fn add(&mut self, group: &AccessGroup) -> bool {
+        self.digest.thread_accesses += group.lanes() as u64;
         let site = self.sites.get(group.site);
         if site.is_some_and(|site| !site.is_steady()) {
-            self.digest.thread_accesses += group.lanes() as u64;
-            return;
+            return false;
         }
         let op = site.map_or(0, |site| site.op.code());
-        let seeds = group_seeds(self.launch_seed, group, op);
+        let (seed, places) = (self.launch_seed, &mut self.places);
+        let seeds = || group_seeds(seed, group, op);
+        let repeated = (self.known).find(group, || {
+            places.of(group, |lanes, place, threads| {
+                hash(lanes, place, threads, seeds())
+            })
+        });
+        let words = repeated.unwrap_or_else(|| {
+            places.of(group, |lanes, place, threads| {
+                sum_of_hashes(lanes, place, threads, seeds())
+            })
+        });
+        for (sum, word) in self.digest.words.iter_mut().zip(words) {
+            *sum = sum.wrapping_add(word);
+        }
+        repeated.is_some()
+    }
+
+    /// Makes the next group of this warp at this site count as new.
+    pub fn forget(&mut self, group: &AccessGroup) {
+        self.known.forget(group);
+    }
+
+    pub fn finish(self) -> LaunchDigest {
+        self.digest
+    }
+}
+
+/// Finds the allocations that a launch accesses.
+struct Places<'a> {
+    resolver: Resolver<'a>,
+    /// The most recently used allocation key, with its hash and offset mask.
+    last_key: Option<(&'a AllocationKey, (u64, u64))>,
+}
+
+impl<'a> Places<'a> {
+    /// Computes `hash` of a group's addresses, with the allocations in which they are.
+    #[inline]
+    fn of<R>(
+        &mut self,
+        group: &AccessGroup,
+        hash: impl FnOnce(&[u64], Place, (u64, &[u64])) -> R,
+    ) -> R {
         let addresses = group.active_addresses();
-        let Some((low, high)) = address_range(addresses) else {
-            return;
-        };
+        let (low, high) = address_range(addresses).unwrap_or_default();
         let mut some_lanes;
         let lanes = match group.mask {
             u32::MAX => &LANES,
@@ -88,10 +139,10 @@ impl<'a> Hasher<'a> {
         };
         let first_thread = u64::from(group.warp.wrapping_mul(WARP_LANES as u32));
         let threads = (first_thread, &lanes[..addresses.len()]);
-        let words = match self.resolver.find(low) {
+        match self.resolver.find(low) {
             Some(allocation) if allocation.offset_of(high).is_some() => {
                 let (key, mask) = self.key_hash(&allocation.key);
-                sum(addresses, (allocation.address, mask, key), threads, seeds)
+                hash(addresses, (allocation.address, mask, key), threads)
             }
             _ => {
                 let mut offsets = [0; WARP_LANES];
@@ -104,17 +155,9 @@ impl<'a> Hasher<'a> {
                         None => address,
                     };
                 }
-                sum(&offsets[..addresses.len()], (0, !0, 0), threads, seeds)
+                hash(&offsets[..addresses.len()], (0, !0, 0), threads)
             }
-        };
-        self.digest += LaunchDigest {
-            words,
-            thread_accesses: addresses.len() as u64,
-        };
-    }
-
-    pub fn finish(self) -> LaunchDigest {
-        self.digest
+        }
     }
 
     /// Returns the hash of an allocation's key, and the mask of the offset bits to be hashed.
@@ -199,21 +242,40 @@ vectorised! {
 /// Address at which an allocation starts, mask of the offset bits to be hashed, and hash of the allocation's key.
 type Place = (u64, u64, u64);
 
+/// Hashes one lane's access.
+#[inline(always)]
+fn lane_hash(address: u64, (start, mask, key): Place, thread: u64, seeds: [u64; 2]) -> [u64; 2] {
+    let place = mix(key.wrapping_add(address.wrapping_sub(start) & mask));
+    [
+        mix(place
+            .wrapping_add(thread.wrapping_mul(THREAD_STEP[0]))
+            .wrapping_add(seeds[0])),
+        mix(place
+            .rotate_left(32)
+            .wrapping_add(thread.wrapping_mul(THREAD_STEP[1]))
+            ^ seeds[1]),
+    ]
+}
+
 vectorised! {
-    /// Sums the hashes of a group's lanes. `threads` consists of the warp's first thread and the lanes.
-    fn sum(addresses: &[u64], place: Place, threads: (u64, &[u64]), seeds: [u64; 2]) -> [u64; 2] {
-        let ((start, mask, key), (first_thread, lanes)) = (place, threads);
+    /// Hashes the accesses of a group's lanes. `threads` consists of the warp's first thread and the lanes.
+    fn hash(addresses: &[u64], place: Place, threads: (u64, &[u64]), seeds: [u64; 2]) -> Hashes {
+        let [mut first, mut second] = [[0u64; WARP_LANES]; 2];
+        let lanes = addresses.iter().zip(threads.1);
+        for (((&address, &lane), first), second) in lanes.zip(&mut first).zip(&mut second) {
+            [*first, *second] = lane_hash(address, place, threads.0 + lane, seeds);
+        }
+        [first, second]
+    }
+}
+
+vectorised! {
+    /// Sums the hashes that [`hash`] returns.
+    fn sum_of_hashes(addresses: &[u64], place: Place, threads: (u64, &[u64]), seeds: [u64; 2]) -> [u64; 2] {
         let mut sums = [0u64; 2];
-        for (&address, &lane) in addresses.iter().zip(lanes) {
-            let place = mix(key.wrapping_add(address.wrapping_sub(start) & mask));
-            let thread = first_thread + lane;
-            sums[0] = sums[0].wrapping_add(mix(place
-                .wrapping_add(thread.wrapping_mul(THREAD_STEP[0]))
-                .wrapping_add(seeds[0])));
-            sums[1] = sums[1].wrapping_add(mix(place
-                .rotate_left(32)
-                .wrapping_add(thread.wrapping_mul(THREAD_STEP[1]))
-                ^ seeds[1]));
+        for (&address, &lane) in addresses.iter().zip(threads.1) {
+            let words = lane_hash(address, place, threads.0 + lane, seeds);
+            sums = [sums[0].wrapping_add(words[0]), sums[1].wrapping_add(words[1])];
         }
         sums
     }

@@ -11,7 +11,7 @@ use superstep_analysis::scan::{
 use superstep_analysis::{Analysis, AnalysisError, analyse};
 use superstep_build::failure::Failure;
 use superstep_harness::{Order, capture_failure, in_situ_equal};
-use superstep_trace::digest::Hasher;
+use superstep_trace::digest::{Hasher, Known};
 use superstep_trace::{
     Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, Op,
     Outcome, Recorded, Reproducibility, Selection, Site, SiteId, SiteTable, StreamId, TraceError,
@@ -114,7 +114,8 @@ impl Reference {
         record: &LaunchRecord,
         selection: &Selection,
     ) -> Result<LaunchAccesses, TraceError> {
-        let mut hasher = Hasher::new(record, self.capture.sites());
+        let mut known = Known::default();
+        let mut hasher = Hasher::new(record, self.capture.sites(), &mut known);
         let mut sites: BTreeMap<SiteId, SiteCount> = BTreeMap::new();
         let (mut buffer, ctas) = (GroupBuffer::default(), record.launch.ctas());
         for chunk in record.chunks {

@@ -5,7 +5,7 @@ pub mod synthetic;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
-use superstep_trace::digest::Hasher;
+use superstep_trace::digest::{Hasher, Known};
 use superstep_trace::{
     AccessGroup, Allocation, AllocationId, AllocationKind, Backend, Capture, CaptureWriter,
     ChunkBuilder, CopyDirection, Event, GroupBuffer, Header, HostCopy, HostMemset, KernelInfo,
@@ -93,9 +93,12 @@ pub struct CaptureBuilder {
 pub fn digests(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>, TraceError> {
     let mut buffer = GroupBuffer::default();
     let digests = capture.launches().map(|record| {
-        let mut hasher = Hasher::new(&record, capture.sites());
+        let mut known = Known::default();
+        let mut hasher = Hasher::new(&record, capture.sites(), &mut known);
         for chunk in record.chunks {
-            capture.read_chunk(chunk, &mut buffer, |group| hasher.add(group))?;
+            capture.read_chunk(chunk, &mut buffer, |group| {
+                hasher.add(group);
+            })?;
         }
         Ok((record.launch, hasher.finish()))
     });
