@@ -58,15 +58,22 @@ impl AccessGroup {
         &self.addresses[..self.lanes()]
     }
 
+    /// Returns every active lane and its address, in lane order.
+    #[inline]
+    pub fn by_lane(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let mut rest = self.mask;
+        self.active_addresses().iter().map(move |&address| {
+            let lane = rest.trailing_zeros() as usize % WARP_LANES;
+            rest &= rest.wrapping_sub(1);
+            (lane, address)
+        })
+    }
+
     /// Returns the thread index within the CTA and the address of every active lane, in lane order.
     pub fn threads(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let mut rest = self.mask;
         let first_thread = self.warp.wrapping_mul(WARP_LANES as u32);
-        self.active_addresses().iter().map(move |&address| {
-            let lane = rest.trailing_zeros();
-            rest &= rest.wrapping_sub(1);
-            (first_thread.wrapping_add(lane), address)
-        })
+        self.by_lane()
+            .map(move |(lane, address)| (first_thread.wrapping_add(lane as u32), address))
     }
 }
 

@@ -48,7 +48,9 @@ impl Walk {
     }
 
     fn is_repeated_by(&self, group: &AccessGroup) -> bool {
-        let all = lanes(group).map(|(lane, address)| address ^ self.latest[lane]);
+        let all = group
+            .by_lane()
+            .map(|(lane, address)| address ^ self.latest[lane]);
         group.mask == self.mask && all.fold(0, |all, differences| all | differences) == 0
     }
 
@@ -57,7 +59,8 @@ impl Walk {
     fn step_to(&self, group: &AccessGroup) -> Option<u64> {
         let width = u64::from(group.width_bytes);
         let distances = || {
-            lanes(group)
+            group
+                .by_lane()
                 .filter(|(lane, _)| self.mask >> lane & 1 != 0)
                 .map(|(lane, address)| address.wrapping_sub(self.latest[lane]))
         };
@@ -77,7 +80,7 @@ impl Walk {
         mut sink: impl FnMut(Record),
     ) -> bool {
         let mut ended = 0;
-        for (lane, address) in lanes(group) {
+        for (lane, address) in group.by_lane() {
             let count = self.counts[lane];
             let is_next = address == self.latest[lane].wrapping_add(step);
             if is_next && (1..MAX_PENDING).contains(&count) {
@@ -159,17 +162,6 @@ fn records_of(group: &AccessGroup) -> i32 {
     1 + neighbours.map(is_apart).sum::<i32>()
 }
 
-/// Returns the active lanes and their addresses.
-#[inline]
-fn lanes(group: &AccessGroup) -> impl Iterator<Item = (usize, u64)> {
-    let mut rest = group.mask;
-    group.active_addresses().iter().map(move |&address| {
-        let lane = rest.trailing_zeros() as usize % WARP_LANES;
-        rest &= rest.wrapping_sub(1);
-        (lane, address)
-    })
-}
-
 pub(crate) struct Walks {
     slots: Vec<Walk>,
     /// Slots with loads that have no records yet.
@@ -236,7 +228,9 @@ impl Walks {
             let Some(step) = walk.step else {
                 (walk.step, walk.saved) = (walk.step_to(group), MAX_SAVED);
                 walk.mask = group.mask;
-                lanes(group).for_each(|(lane, address)| walk.latest[lane] = address);
+                group
+                    .by_lane()
+                    .for_each(|(lane, address)| walk.latest[lane] = address);
                 append(group, Op::Load, (phases, wide), out);
                 return false;
             };

@@ -52,7 +52,9 @@ impl Slot {
         match group.mask {
             mask if mask & !self.accessed != 0 => false,
             u32::MAX => self.addresses == group.addresses,
-            _ => lanes(group).all(|(lane, address)| self.addresses[lane] == address),
+            _ => group
+                .by_lane()
+                .all(|(lane, address)| self.addresses[lane] == address),
         }
     }
 
@@ -61,18 +63,11 @@ impl Slot {
         self.hashed &= !group.mask;
         match group.mask {
             u32::MAX => self.addresses = group.addresses,
-            _ => lanes(group).for_each(|(lane, address)| self.addresses[lane] = address),
+            _ => group
+                .by_lane()
+                .for_each(|(lane, address)| self.addresses[lane] = address),
         }
     }
-}
-
-fn lanes(group: &AccessGroup) -> impl Iterator<Item = (usize, u64)> {
-    let mut rest = group.mask;
-    group.active_addresses().iter().map(move |&address| {
-        let lane = rest.trailing_zeros() as usize;
-        rest &= rest.wrapping_sub(1);
-        (lane, address)
-    })
 }
 
 /// The latest accesses of the warps of a launch, in one part of it.
@@ -138,7 +133,7 @@ impl Known {
         }
         if group.mask & !slot.hashed != 0 {
             let hashes = hashes();
-            for (k, (lane, _)) in lanes(group).enumerate() {
+            for (k, (lane, _)) in group.by_lane().enumerate() {
                 for (known, hashes) in slot.hashes.iter_mut().zip(&hashes) {
                     known[lane] = hashes[k];
                 }
@@ -150,7 +145,7 @@ impl Known {
         let found = match group.mask {
             u32::MAX => slot.sum,
             _ => [0, 1].map(|word| {
-                let hashes = lanes(group).map(|(lane, _)| slot.hashes[word][lane]);
+                let hashes = group.by_lane().map(|(lane, _)| slot.hashes[word][lane]);
                 hashes.fold(0, u64::wrapping_add)
             }),
         };
