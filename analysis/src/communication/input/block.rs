@@ -115,11 +115,11 @@ impl Block {
         counts.update(flat);
         let mut ends = std::mem::replace(counts, ShardCounts::new()).counts;
         let used = spare.objects().pop();
-        let mut records = used.unwrap_or_default();
-        match flat.first() {
-            Some(&any) if records.capacity() <= 2 * flat.len() => records.resize(flat.len(), any),
-            _ => records = flat.clone(),
-        }
+        let fits = |used: &Vec<Record>| (flat.len()..=2 * flat.len()).contains(&used.capacity());
+        let mut records = used
+            .filter(fits)
+            .unwrap_or_else(|| Vec::with_capacity(flat.len().next_multiple_of(CAPACITY_STEP)));
+        records.resize(flat.len(), Record::default());
         let mut next = sums(&mut ends);
         for record in flat.iter() {
             let at = &mut next[shard_of(record.page())];
@@ -252,6 +252,9 @@ fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result
 
 /// Number of records at which a block ends, chosen so that a block fits into a core's cache.
 pub(crate) const BLOCK_RECORDS: usize = 1 << 16;
+
+/// Divisor of the capacity of a block in memory, so that it can be reused for a block that is a little larger.
+const CAPACITY_STEP: usize = BLOCK_RECORDS / 16;
 
 /// Distance, in records, between a prefetch and the corresponding store.
 const AHEAD: usize = 6;

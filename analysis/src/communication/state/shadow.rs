@@ -180,6 +180,18 @@ impl Page {
         }
     }
 
+    /// Stores the last writers of the bytes at `offsets` in `tags`.
+    #[inline]
+    pub(crate) fn tags(&self, offsets: impl Iterator<Item = usize>, tags: &mut [Tag]) {
+        let tags = tags.iter_mut().zip(offsets);
+        match &self.layout {
+            Layout::Ranges(ranges) => tags.for_each(|(tag, at)| *tag = ranges.tag(at)),
+            Layout::Cells(cells) => {
+                tags.for_each(|(tag, at)| *tag = cells.tags[at >> self.shift]);
+            }
+        }
+    }
+
     /// Returns the last writer of all bytes of an access that fills whole cells, or `None` if there is more than one.
     #[inline]
     pub(crate) fn common_tag(&self, offset: usize, len: usize) -> Option<Tag> {

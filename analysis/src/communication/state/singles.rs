@@ -45,12 +45,13 @@ impl Reader<'_> {
             let mut lens = [0usize; 4];
             let mut generations = [0u32; BATCH_RECORDS];
             let mut tags = [Tag::UNWRITTEN; BATCH_RECORDS];
+            self.page
+                .tags(records.iter().map(Record::offset), &mut tags);
             for (index, record) in records.iter().enumerate() {
                 generation += u32::from(record.cta != cta);
                 cta = record.cta;
                 generations[index] = generation;
-                let tag = self.page.tag(record.offset());
-                tags[index] = tag;
+                let tag = tags[index];
                 let uniform = one_cell || self.page.common_tag(record.offset(), width).is_some();
                 let list = if uniform { tag.kind(one_cell) } else { OTHERS };
                 lists[list][lens[list] % BATCH_RECORDS] = index as u8;
@@ -61,10 +62,18 @@ impl Reader<'_> {
                 let volume = width as u64 * records[index].accesses();
                 self.out.count_untraced(tags[index], volume);
             }
+            let mut own = 0;
             for index in indices(1) {
-                self.begin(&records[index]);
-                self.single(&records[index], tags[index], generations[index], width);
+                let (record, tag) = (&records[index], tags[index]);
+                let source = tag.launch().unwrap_or_default();
+                if self.view.is_self(source, tag.cta_number(), record.cta) {
+                    own += width as u64 * record.accesses();
+                    continue;
+                }
+                self.begin(record);
+                self.single(record, (source, tag), generations[index], width);
             }
+            self.out.sums.own += own;
             for index in indices(2) {
                 let record = &records[index];
                 let (at, times) = (record.offset(), record.accesses());
@@ -95,18 +104,17 @@ impl Reader<'_> {
         self.set_place(record, self.sole_allocation.flatten());
     }
 
-    /// Counts one access to bytes that all have the same single writer.
-    #[inline]
-    fn single(&mut self, record: &Record, tag: Tag, generation: u32, width: usize) {
-        let (at, times) = (record.offset(), record.accesses());
-        let Some(launch) = tag.launch() else {
-            return;
-        };
-        if self.view.is_self(launch, tag.cta_number(), record.cta) {
-            self.out.sums.own += width as u64 * times;
-            return;
-        }
-        self.communicated(at, width, times, tag);
+    /// Counts one access to bytes whose only writer is `tag`, another entity.
+    #[inline(always)]
+    fn single(
+        &mut self,
+        record: &Record,
+        (launch, tag): (u32, Tag),
+        generation: u32,
+        width: usize,
+    ) {
+        let at = record.offset();
+        self.communicated(at, width, record.accesses(), tag);
         if self.seen.is_new(at >> self.page.shift, generation) {
             let bits = (u64::MAX >> (64 - width)) << (at % 64);
             mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
