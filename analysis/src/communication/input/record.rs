@@ -184,6 +184,18 @@ impl Record {
         (a, b)
     }
 
+    /// Splits off the accesses that begin less than `bytes` after the first one.
+    pub(crate) fn split_before(&self, bytes: u64) -> (Self, Option<Self>) {
+        let lanes = bytes.div_ceil(self.width() as u64);
+        match self.pattern() == Pattern::Contiguous && lanes < self.lanes() as u64 {
+            true => {
+                let (first, rest) = self.split(lanes as usize);
+                (first, Some(rest))
+            }
+            false => (*self, None),
+        }
+    }
+
     pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
         let (mut rest, first) = (self.mask, self.warp() * 32);
         let (is_reversed, only_lane) = (self.is_reversed(), self.only_lane());

@@ -120,6 +120,13 @@ crate::add_assign!(Footprint: read_bytes, written_bytes, touched_bytes, again_by
 /// it belongs to an allocation.
 pub(crate) type SoleAllocation = Option<Option<AllocationId>>;
 
+/// Accesses that begin in one allocation, or between two.
+pub(crate) struct Part {
+    pub(crate) allocation: Option<AllocationId>,
+    range: Range<u64>,
+    pub(crate) records: Vec<Record>,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions {
     /// End and allocation of each range, by start address.
@@ -149,14 +156,61 @@ impl Regions {
         self.live.iter().map(|(&start, &(end, _))| (start, end))
     }
 
-    pub(crate) fn at(&self, address: u64) -> Option<AllocationId> {
-        self.range_at(address).map(|(_, id)| id)
-    }
-
     /// Returns the allocation that contains an address, with its range.
     pub(crate) fn range_at(&self, address: u64) -> Option<(Range<u64>, AllocationId)> {
         let (&start, &(end, id)) = self.live.range(..=address).next_back()?;
         (address < end).then_some((start..end, id))
+    }
+
+    /// Returns the allocation that contains an address, or `None` between allocations, with its range.
+    fn part_at(&self, address: u64) -> (Range<u64>, Option<AllocationId>) {
+        let previous = self.live.range(..=address).next_back();
+        match previous {
+            Some((&start, &(end, id))) if address < end => (start..end, Some(id)),
+            _ => {
+                let start = previous.map_or(0, |(_, &(end, _))| end);
+                let next = self.live.range(address..).next();
+                (start..next.map_or(u64::MAX, |(&next, _)| next), None)
+            }
+        }
+    }
+
+    /// Splits `records`, all in one page, by the allocations in which their accesses begin.
+    pub(crate) fn split(&self, records: &[Record]) -> Vec<Part> {
+        let by_allocation = self.split_if(records, false);
+        by_allocation.unwrap_or_else(|| self.split_if(records, true).unwrap_or_default())
+    }
+
+    /// Like [`Self::split`], but keeps the order of the records if `in_order` is set, in more parts. Otherwise, fails if
+    /// an access is in more than one allocation, because the order matters then.
+    fn split_if(&self, records: &[Record], in_order: bool) -> Option<Vec<Part>> {
+        let mut parts: Vec<Part> = Vec::new();
+        for record in records {
+            let mut rest = Some(*record);
+            while let Some(record) = rest {
+                let address = record.address;
+                let mut known = parts.iter().rposition(|part| part.range.contains(&address));
+                known = known.filter(|&index| !in_order || index == parts.len() - 1);
+                let index = known.unwrap_or_else(|| {
+                    let (range, allocation) = self.part_at(address);
+                    parts.push(Part {
+                        allocation,
+                        range,
+                        records: Vec::new(),
+                    });
+                    parts.len() - 1
+                });
+                let part = &mut parts[index];
+                let left = part.range.end - address;
+                let (first, more) = record.split_before(left);
+                if first.extent() as u64 > left && !in_order {
+                    return None;
+                }
+                part.records.push(first);
+                rest = more;
+            }
+        }
+        Some(parts)
     }
 
     /// Returns the allocation that the whole range belongs to.
@@ -265,9 +319,10 @@ impl Details {
         &mut self,
         allocation: Option<AllocationId>,
         kernel: u32,
-        record: &Record,
+        records: &[Record],
     ) {
-        self.array(allocation, kernel).stored_bytes += record.volume();
+        let stores = records.iter().filter(|record| record.writes());
+        self.array(allocation, kernel).stored_bytes += stores.map(Record::volume).sum::<u64>();
     }
 
     fn array(&mut self, allocation: Option<AllocationId>, kernel: u32) -> &mut ArrayVolume {

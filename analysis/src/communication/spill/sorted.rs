@@ -3,6 +3,7 @@
 use super::file::{Fixed, Run, RunReader, RunWriter, SpillFolder};
 use crate::error::Result;
 use crate::parallel::mapped;
+use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -68,8 +69,9 @@ pub(crate) trait Item: Fixed + Copy + Default + Ord + Send + Sync {
     }
 }
 
+/// Sorts items and joins equal ones. Idle threads help, because one shard alone can complete a run.
 pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
-    items.sort_unstable_by_key(Item::key);
+    items.par_sort_unstable_by_key(Item::key);
     items.dedup_by(|next, previous| previous.join(next));
 }
 

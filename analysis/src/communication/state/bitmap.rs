@@ -19,6 +19,11 @@ impl Bitmap {
         }
     }
 
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.touched == 0
+    }
+
     /// Adds `start..start + len` and calls `fresh(word, bits)` for each word that gets new bits.
     #[inline]
     pub(crate) fn insert(&mut self, start: usize, len: usize, mut fresh: impl FnMut(usize, u64)) {

@@ -47,6 +47,10 @@ impl Local {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.written.is_empty()
+    }
+
     pub(crate) fn write(&mut self, record: &Record) {
         let width = record.width() >> self.shift;
         let (mut at, phase) = (record.offset() >> self.shift, record.phase());

@@ -5,7 +5,7 @@ use super::local::Local;
 use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::writers::Writers;
 use crate::communication::input::record::{Pattern, Record};
-use crate::communication::output::detail::{Regions, SiteFlowKey, SoleAllocation};
+use crate::communication::output::detail::SiteFlowKey;
 use crate::communication::output::strides::Owner;
 use crate::communication::output::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
@@ -82,7 +82,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) seen: &'a mut Seen,
     pub(crate) sources: &'a mut Vec<Tag>,
     pub(crate) out: &'a mut ShardOut,
-    pub(crate) sole_allocation: SoleAllocation,
+    /// Allocation in which all accesses begin.
+    pub(crate) allocation: Option<AllocationId>,
     /// Instruction and allocation of the current record, if details are kept.
     pub(crate) place: Option<(SiteId, Option<AllocationId>)>,
     /// Threads that store to the page in this launch, if that can affect how its loads are counted.
@@ -97,32 +98,21 @@ impl Reader<'_> {
             self.count(record, local);
             return;
         }
-        let Some(allocation) = self.sole_allocation else {
-            return self.read_by_allocation(record, local);
-        };
-        self.detailed(record, local, allocation);
-    }
-
-    /// Counts a read and attributes all of its bytes to `allocation`.
-    #[inline]
-    fn detailed(
-        &mut self,
-        record: &Record,
-        local: Option<&Local>,
-        allocation: Option<AllocationId>,
-    ) {
-        self.set_place(record, allocation);
+        self.set_place(record);
         let within = self.count(record, local);
         if let (true, Some((site, _))) = (within > 0, self.place) {
-            let key = (self.view.kernel, site, allocation);
+            let key = (self.view.kernel, site, self.allocation);
             self.out.details.within_launch(key, within);
         }
     }
 
     #[inline]
-    pub(crate) fn set_place(&mut self, record: &Record, allocation: Option<AllocationId>) {
+    pub(crate) fn set_place(&mut self, record: &Record) {
         if self.out.options.details {
-            self.place = self.view.site_of(record).map(|site| (site, allocation));
+            self.place = self
+                .view
+                .site_of(record)
+                .map(|site| (site, self.allocation));
         }
     }
 
@@ -150,15 +140,6 @@ impl Reader<'_> {
             self.out.sums.unordered += unordered;
         }
         within
-    }
-
-    #[cold]
-    fn read_by_allocation(&mut self, record: &Record, local: Option<&Local>) {
-        by_allocation(self.view.regions, record, |allocation, part| {
-            let mark = self.out.details.mark(&self.out.sums);
-            self.detailed(part, local, allocation);
-            (self.out.details).attribute(allocation, self.view.kernel, &mark, &self.out.sums);
-        });
     }
 
     /// Counts a record that reads no bytes written by its own threads in this launch.
@@ -440,30 +421,6 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-/// Splits `record` so that all accesses in a part begin in the same allocation, and passes each part to `sink`.
-pub(crate) fn by_allocation(
-    regions: &Regions,
-    record: &Record,
-    mut sink: impl FnMut(Option<AllocationId>, &Record),
-) {
-    let mut rest = *record;
-    if rest.pattern() == Pattern::Contiguous {
-        let at = |record: &Record, lane: usize| {
-            regions.at(record.address + (lane * record.width()) as u64)
-        };
-        loop {
-            let first = at(&rest, 0);
-            let Some(lanes) = (1..rest.lanes()).find(|&lane| at(&rest, lane) != first) else {
-                break;
-            };
-            let (part, more) = rest.split(lanes);
-            sink(first, &part);
-            rest = more;
-        }
-    }
-    sink(regions.at(rest.address), &rest);
 }
 
 /// Marks `bits` of word `word` in the page at `base`, whose only writer is `tag`, as read by another entity.

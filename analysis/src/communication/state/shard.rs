@@ -4,7 +4,7 @@ use super::bitmap::Bitmap;
 use super::exact::ExactPage;
 use super::host::Untraced;
 use super::local::Local;
-use super::reader::{Reader, Seen, by_allocation};
+use super::reader::{Reader, Seen};
 use super::shadow::{Extra, PAGE_BYTES, Page, Tag, page_of};
 use super::unwritten::{Search, outside, unwritten_in};
 use super::writers::Writers;
@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use superstep_trace::SiteId;
+use superstep_trace::{AllocationId, SiteId};
 
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
@@ -315,13 +315,10 @@ impl Shard {
         sole_allocation: SoleAllocation,
     ) {
         let details = &mut self.out.details;
-        for record in records.iter().filter(|record| record.writes()) {
-            match sole_allocation {
-                Some(allocation) => details.stores(allocation, view.kernel, record),
-                None => by_allocation(view.regions, record, |allocation, part| {
-                    details.stores(allocation, view.kernel, part);
-                }),
-            }
+        match sole_allocation {
+            Some(allocation) => details.stores(allocation, view.kernel, records),
+            None => (view.regions.split(records).iter())
+                .for_each(|part| details.stores(part.allocation, view.kernel, &part.records)),
         }
     }
 
@@ -366,8 +363,8 @@ impl Shard {
             }
         }
         let single = survey.single_width(page.shift);
-        if let (false, false, Some(width)) = (is_shared, writes, single) {
-            let reads = (records[0].cta, sole_allocation);
+        if let (Some(allocation), false, Some(width)) = (sole_allocation, writes, single) {
+            let reads = (records[0].cta, allocation);
             let mut reader = (scratch.marks).reader(view, (page, base), reads, None, &mut self.out);
             reader.singles(records, width)?;
         } else {
@@ -395,7 +392,7 @@ impl Marks {
         &'a mut self,
         view: &'a View,
         (page, base): (&'a mut Page, u64),
-        (cta, sole_allocation): (u32, SoleAllocation),
+        (cta, allocation): (u32, Option<AllocationId>),
         writers: Option<&'a Writers>,
         out: &'a mut ShardOut,
     ) -> Reader<'a> {
@@ -407,7 +404,7 @@ impl Marks {
             seen: &mut self.seen,
             sources: &mut self.sources,
             out,
-            sole_allocation,
+            allocation,
             place: None,
             writers,
         }
@@ -434,9 +431,34 @@ impl Scratch {
             return;
         };
         let records = &records[..=last_read];
-        let first_write = records.iter().position(Record::writes);
+        if let Some(allocation) = sole_allocation {
+            self.read_part(view, page, base, (records, allocation), out);
+        } else {
+            for part in view.regions.split(records) {
+                let mark = out.details.mark(&out.sums);
+                let reads = (&part.records[..], part.allocation);
+                self.read_part(view, page, base, reads, out);
+                (out.details).attribute(part.allocation, view.kernel, &mark, &out.sums);
+            }
+        }
+        self.marks.seen.clear();
+        self.local.clear();
+    }
+
+    fn read_part(
+        &mut self,
+        view: &View,
+        page: &mut Page,
+        base: u64,
+        (records, allocation): (&[Record], Option<AllocationId>),
+        out: &mut ShardOut,
+    ) {
+        let first_write = match self.local.is_empty() {
+            true => records.iter().position(Record::writes),
+            false => Some(0),
+        };
         let (before, after) = records.split_at(first_write.unwrap_or(records.len()));
-        let reads = (records[0].cta, sole_allocation);
+        let reads = (records[0].cta, allocation);
         let writers = self.writers.if_any();
         let mut reader = (self.marks).reader(view, (page, base), reads, writers, out);
         for record in before {
@@ -450,8 +472,6 @@ impl Scratch {
                 self.local.write(record);
             }
         }
-        self.marks.seen.clear();
-        self.local.clear();
     }
 
     /// Applies the writes of all CTAs, in ascending order of CTA number.
@@ -534,16 +554,14 @@ pub(crate) fn count_untraced_reads(
     is_shared: bool,
     out: &mut ShardOut,
 ) {
-    for record in records {
-        if !is_shared {
-            count_untraced_read(parts, record, out);
-            continue;
-        }
-        by_allocation(view.regions, record, |allocation, part| {
-            let mark = out.details.mark(&out.sums);
-            count_untraced_read(parts, part, out);
-            (out.details).attribute(allocation, view.kernel, &mark, &out.sums);
-        });
+    if !is_shared {
+        (records.iter()).for_each(|record| count_untraced_read(parts, record, out));
+        return;
+    }
+    for part in view.regions.split(records) {
+        let mark = out.details.mark(&out.sums);
+        (part.records.iter()).for_each(|record| count_untraced_read(parts, record, out));
+        (out.details).attribute(part.allocation, view.kernel, &mark, &out.sums);
     }
 }
 

@@ -101,7 +101,7 @@ impl Reader<'_> {
     #[inline]
     fn begin(&mut self, record: &Record) {
         self.cta = record.cta;
-        self.set_place(record, self.sole_allocation.flatten());
+        self.set_place(record);
     }
 
     /// Counts one access to bytes whose only writer is `tag`, another entity.

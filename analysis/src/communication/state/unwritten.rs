@@ -180,9 +180,10 @@ impl Search {
         unwritten: &Bits,
         is_written: bool,
     ) {
+        let mut latest = None;
         for record in records {
             if record.reads() && !is_exchange(view, record) {
-                self.read(view, record, unwritten, is_written);
+                self.read(view, record, unwritten, is_written, &mut latest);
             }
             if record.writes() {
                 self.local.write(record);
@@ -222,12 +223,19 @@ impl Search {
         is_written
     }
 
-    fn read(&mut self, view: &View, record: &Record, unwritten: &Bits, is_written: bool) {
+    /// Counts a read; `latest` is an allocation of the page.
+    fn read(
+        &mut self,
+        view: &View,
+        record: &Record,
+        unwritten: &Bits,
+        is_written: bool,
+        latest: &mut Option<(Range<u64>, AllocationId)>,
+    ) {
         if !any_set(unwritten, record.offset(), record.extent()) {
             return;
         }
         let width = record.width();
-        let mut latest: Option<(Range<u64>, AllocationId)> = None;
         for (thread, at) in lanes(record) {
             if !all_set(unwritten, at, width) {
                 continue;
@@ -245,9 +253,9 @@ impl Search {
             }
             let address = record.address + (at - record.offset()) as u64;
             if !(latest.as_ref()).is_some_and(|(range, _)| range.contains(&address)) {
-                latest = view.regions.range_at(address);
+                *latest = view.regions.range_at(address);
             }
-            if let (Some(site), Some((_, allocation))) = (view.site_of(record), &latest) {
+            if let (Some(site), Some((_, allocation))) = (view.site_of(record), &*latest) {
                 self.add((site, *allocation), (at, width), record.times());
             }
         }
