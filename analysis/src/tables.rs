@@ -6,6 +6,7 @@ use crate::communication::Volume;
 use crate::counts::{Counts, LaunchCounts};
 use crate::error::Result;
 use crate::metrics::{Metrics, Settings};
+use crate::parallel::mapped;
 use crate::widths;
 use std::path::{Path, PathBuf};
 use superstep_table::{Format, Table, Writer, file, table};
@@ -205,8 +206,9 @@ pub fn write_joined(folder: &Path, parts: &[(Process, Vec<Table>)]) -> Result<()
 /// Writes tables as CSV and JSON into `folder`, creating it if needed. Returns the paths.
 pub fn write(folder: &Path, tables: &[Table]) -> Result<Vec<PathBuf>> {
     let formats = [Format::Csv, Format::Json];
-    let files = tables
-        .iter()
-        .map(|table| table.write_into(folder, &formats));
-    Ok(files.collect::<Result<Vec<_>, _>>()?.concat())
+    let files = mapped(tables.len(), |table| {
+        tables[table].write_into(folder, &formats)
+    });
+    let files = files.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(files.concat())
 }

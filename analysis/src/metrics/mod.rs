@@ -27,6 +27,7 @@ pub use thesis::{
 use crate::analyse::Analysis;
 use crate::communication::Communication;
 use crate::error::Result;
+use crate::parallel::mapped;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use superstep_table::{Format, Row, Table, file, read_csv};
@@ -147,7 +148,8 @@ macro_rules! metrics {
 
         impl Metrics {
             pub fn tables(&self) -> Vec<Table> {
-                let tables = vec![$(Table::of(&self.$table)),*];
+                let tables: &[&(dyn Fn() -> Table + Sync)] = &[$(&|| Table::of(&self.$table)),*];
+                let tables = mapped(tables.len(), |table| tables[table]());
                 if self.cta_blocks.is_single_cta() {
                     return tables;
                 }

@@ -89,6 +89,12 @@ impl Record {
         is_walk.then_some(self.origin >> SITE_BITS & (WARP_LANES as u32 - 1))
     }
 
+    /// Returns the only thread, if the record is a walk.
+    #[inline]
+    pub(crate) fn only_thread(&self) -> Option<u32> {
+        self.only_lane().map(|lane| self.warp() * 32 + lane)
+    }
+
     /// Returns the lowest lane.
     #[inline]
     pub(crate) fn first_lane(&self) -> u32 {

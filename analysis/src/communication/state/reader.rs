@@ -161,6 +161,16 @@ impl Reader<'_> {
             _ => 0,
         };
         let (piece, times) = (record.pattern() == Pattern::Piece, record.times());
+        if let Some(thread) = record.only_thread() {
+            let (at, len) = (record.offset(), record.extent());
+            if local.was_first(at, len, thread) {
+                self.out.sums.local += len as u64 * times;
+                return;
+            }
+            if !local.wrote_any(at, len, thread) {
+                return self.run(at, len, width, times);
+            }
+        }
         let (mut at, mut start) = (record.offset(), record.offset());
         for thread in record.threads() {
             let is_local = !piece && local.was_first(at, width, thread);

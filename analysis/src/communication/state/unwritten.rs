@@ -235,30 +235,47 @@ impl Search {
         if !any_set(unwritten, record.offset(), record.extent()) {
             return;
         }
+        let Some(site) = view.site_of(record) else {
+            return;
+        };
+        let end = record.address + record.extent() as u64;
+        if !(latest.as_ref()).is_some_and(|(range, _)| range.contains(&record.address)) {
+            *latest = view.regions.range_at(record.address);
+        }
+        // All accesses of one thread are usually in one allocation and of one kind.
+        if let (Some(thread), Some((range, allocation))) = (record.only_thread(), &*latest)
+            && end <= range.end
+        {
+            let (at, len) = (record.offset(), record.extent());
+            if all_set(unwritten, at, len)
+                && !(is_written && self.may_be_written(record, at, len, thread))
+            {
+                return self.add((site, *allocation), (at, len), record.times());
+            }
+        }
         let width = record.width();
         for (thread, at) in lanes(record) {
-            if !all_set(unwritten, at, width) {
+            if !all_set(unwritten, at, width)
+                || is_written && self.may_be_written(record, at, width, thread)
+            {
                 continue;
-            }
-            if is_written {
-                let me = writer_id(record.cta, thread);
-                let stored_by = &self.stored_by[cells(self.shift, at, width)];
-                if stored_by
-                    .iter()
-                    .any(|&writer| writer != UNWRITTEN && writer != me)
-                    || self.local.wrote_any(at, width, thread)
-                {
-                    continue;
-                }
             }
             let address = record.address + (at - record.offset()) as u64;
             if !(latest.as_ref()).is_some_and(|(range, _)| range.contains(&address)) {
                 *latest = view.regions.range_at(address);
             }
-            if let (Some(site), Some((_, allocation))) = (view.site_of(record), &*latest) {
+            if let Some((_, allocation)) = &*latest {
                 self.add((site, *allocation), (at, width), record.times());
             }
         }
+    }
+
+    /// Returns whether the thread may read a byte that it or another thread has written in this launch.
+    fn may_be_written(&self, record: &Record, at: usize, len: usize, thread: u32) -> bool {
+        let me = writer_id(record.cta, thread);
+        let stored_by = &self.stored_by[cells(self.shift, at, len)];
+        let is_other = |&writer: &u64| writer != UNWRITTEN && writer != me;
+        stored_by.iter().any(is_other) || self.local.wrote_any(at, len, thread)
     }
 
     fn add(&mut self, key: (SiteId, AllocationId), (at, width): (usize, usize), times: u64) {
