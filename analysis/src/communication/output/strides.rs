@@ -146,6 +146,23 @@ impl Runs {
         self.0.len()
     }
 
+    /// Sorts and joins the runs from index `start` on, which must have the same owner.
+    pub(crate) fn join(&mut self, start: usize) {
+        if start >= self.0.len() {
+            return;
+        }
+        self.0[start..].sort_unstable_by_key(|run| run.first);
+        let mut last = start;
+        for next in start + 1..self.0.len() {
+            let run = self.0[next];
+            if !self.0[last].continued_by(&run) {
+                last += 1;
+                self.0[last] = run;
+            }
+        }
+        self.0.truncate(last + 1);
+    }
+
     pub(crate) fn take(&mut self) -> Vec<Run> {
         std::mem::take(&mut self.0)
     }

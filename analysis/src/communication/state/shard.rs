@@ -431,6 +431,7 @@ impl Scratch {
             return;
         };
         let records = &records[..=last_read];
+        let first_load = out.loads.len();
         if let Some(allocation) = sole_allocation {
             self.read_part(view, page, base, (records, allocation), out);
         } else {
@@ -441,6 +442,7 @@ impl Scratch {
                 (out.details).attribute(part.allocation, view.kernel, &mark, &out.sums);
             }
         }
+        out.loads.join(first_load);
         self.marks.seen.clear();
         self.local.clear();
     }
