@@ -89,10 +89,15 @@ impl Record {
         is_walk.then_some(self.origin >> SITE_BITS & (WARP_LANES as u32 - 1))
     }
 
-    /// Returns the only thread, if the record is a walk.
+    /// Returns the thread, if there is only one and the record is not a piece.
     #[inline]
     pub(crate) fn only_thread(&self) -> Option<u32> {
-        self.only_lane().map(|lane| self.warp() * 32 + lane)
+        let is_single = self.mask.is_power_of_two() && self.pattern() != Pattern::Piece;
+        let lane = match self.only_lane() {
+            None if is_single => Some(self.mask.trailing_zeros()),
+            lane => lane,
+        };
+        lane.map(|lane| self.warp() * 32 + lane)
     }
 
     /// Returns the lowest lane.

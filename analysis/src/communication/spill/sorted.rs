@@ -69,9 +69,13 @@ pub(crate) trait Item: Fixed + Copy + Default + Ord + Send + Sync {
     }
 }
 
-/// Sorts items and joins equal ones. Idle threads help, because one shard alone can complete a run.
+/// Sorts items and joins equal ones.
 pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
-    items.par_sort_unstable_by_key(Item::key);
+    items.sort_unstable_by_key(Item::key);
+    join(items);
+}
+
+fn join<T: Item>(items: &mut Vec<T>) {
     items.dedup_by(|next, previous| previous.join(next));
 }
 
@@ -127,7 +131,9 @@ impl<T: Item> Sorter<T> {
         };
         let mut run = parts.concat();
         let before = run.len();
-        order(&mut run);
+        // Idle threads help, because a shard that all others wait for can complete a run.
+        run.par_sort_unstable_by_key(Item::key);
+        join(&mut run);
         {
             let mut state = self.state();
             state.joins = joins.or(Some(run.len() < before / 2));

@@ -138,6 +138,8 @@ pub(crate) struct Search {
     stored_by: Box<[u64; PAGE_BYTES]>,
     local: Local,
     found: Vec<((SiteId, AllocationId), Bits, u64)>,
+    /// The allocation of the page that was looked up last.
+    latest: Option<(Range<u64>, AllocationId)>,
 }
 
 impl Search {
@@ -147,6 +149,7 @@ impl Search {
             stored_by: Box::new([UNWRITTEN; PAGE_BYTES]),
             local: Local::new(),
             found: Vec::new(),
+            latest: None,
         }
     }
 
@@ -180,10 +183,9 @@ impl Search {
         unwritten: &Bits,
         is_written: bool,
     ) {
-        let mut latest = None;
         for record in records {
             if record.reads() && !is_exchange(view, record) {
-                self.read(view, record, unwritten, is_written, &mut latest);
+                self.read(view, record, unwritten, is_written);
             }
             if record.writes() {
                 self.local.write(record);
@@ -193,6 +195,7 @@ impl Search {
     }
 
     pub(crate) fn end(&mut self, is_written: bool, out: &mut LaunchAmounts) {
+        self.latest = None;
         if is_written {
             self.stored_by[..PAGE_BYTES >> self.shift].fill(UNWRITTEN);
         }
@@ -223,35 +226,23 @@ impl Search {
         is_written
     }
 
-    /// Counts a read; `latest` is an allocation of the page.
-    fn read(
-        &mut self,
-        view: &View,
-        record: &Record,
-        unwritten: &Bits,
-        is_written: bool,
-        latest: &mut Option<(Range<u64>, AllocationId)>,
-    ) {
+    fn read(&mut self, view: &View, record: &Record, unwritten: &Bits, is_written: bool) {
         if !any_set(unwritten, record.offset(), record.extent()) {
             return;
         }
         let Some(site) = view.site_of(record) else {
             return;
         };
-        let end = record.address + record.extent() as u64;
-        if !(latest.as_ref()).is_some_and(|(range, _)| range.contains(&record.address)) {
-            *latest = view.regions.range_at(record.address);
-        }
         // All accesses of one thread are usually in one allocation and of one kind.
-        if let (Some(thread), Some((range, allocation))) = (record.only_thread(), &*latest)
+        let (at, len) = (record.offset(), record.extent());
+        let (address, end) = (record.address, record.address + len as u64);
+        if let Some(thread) = record.only_thread()
+            && let Some((range, allocation)) = self.allocation_at(view, address)
             && end <= range.end
+            && all_set(unwritten, at, len)
+            && !(is_written && self.may_be_written(record, at, len, thread))
         {
-            let (at, len) = (record.offset(), record.extent());
-            if all_set(unwritten, at, len)
-                && !(is_written && self.may_be_written(record, at, len, thread))
-            {
-                return self.add((site, *allocation), (at, len), record.times());
-            }
+            return self.add((site, allocation), (at, len), record.times());
         }
         let width = record.width();
         for (thread, at) in lanes(record) {
@@ -261,13 +252,18 @@ impl Search {
                 continue;
             }
             let address = record.address + (at - record.offset()) as u64;
-            if !(latest.as_ref()).is_some_and(|(range, _)| range.contains(&address)) {
-                *latest = view.regions.range_at(address);
-            }
-            if let Some((_, allocation)) = &*latest {
-                self.add((site, *allocation), (at, width), record.times());
+            if let Some((_, allocation)) = self.allocation_at(view, address) {
+                self.add((site, allocation), (at, width), record.times());
             }
         }
+    }
+
+    #[inline]
+    fn allocation_at(&mut self, view: &View, address: u64) -> Option<(Range<u64>, AllocationId)> {
+        if !(self.latest.as_ref()).is_some_and(|(range, _)| range.contains(&address)) {
+            self.latest = view.regions.range_at(address);
+        }
+        self.latest.clone()
     }
 
     /// Returns whether the thread may read a byte that it or another thread has written in this launch.
@@ -303,6 +299,6 @@ pub(crate) fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use
 
 /// Returns whether `record` is an exchange, which writes a value that does not depend on the old one.
 fn is_exchange(view: &View, record: &Record) -> bool {
-    let op = view.site_of(record).and_then(|site| view.ops.op(site).ok());
-    op == Some(Op::AtomicExch)
+    let op = || view.site_of(record).and_then(|site| view.ops.op(site).ok());
+    record.reads() && record.writes() && op() == Some(Op::AtomicExch)
 }
