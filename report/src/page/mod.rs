@@ -35,15 +35,12 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<()> {
     let measured = measured(folder, run)?;
     let rows = of_run(run, &measured);
     let drawings = folder.join("figures");
-    for figure in side_by_side(run, &measured, &rows) {
-        figures::write(&figure, &drawings)?;
-    }
+    (side_by_side(run, &measured, &rows).par_iter())
+        .try_for_each(|figure| figures::write(figure, &drawings))?;
     measured.par_iter().try_for_each(|(name, metrics)| {
         let figures = figures::communication::all(&[(name, metrics)]);
         let folder = drawings.join(name);
-        figures
-            .iter()
-            .try_for_each(|it| figures::write(it, &folder))
+        (figures.par_iter()).try_for_each(|it| figures::write(it, &folder))
     })?;
     let claims = communication::claims(run, &measured);
     for table in [Table::of(&claims), Table::of(&rows)] {

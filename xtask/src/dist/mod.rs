@@ -84,10 +84,8 @@ fn with_zig<'a>(context: &Context, zig: &Path, command: Cmd<'a>) -> Cmd<'a> {
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let remap = |from: &Path, to| format!("--remap-path-prefix={}={to}", from.display());
     // These flags replace those of `.cargo/config.toml`.
-    let mut flags = vec![
-        "-Ctarget-cpu=x86-64-v2".to_owned(),
-        remap(&context.root, "superstep"),
-    ];
+    let mut flags = vec!["-Ctarget-cpu=x86-64-v2".to_owned()];
+    flags.push(remap(&context.root, "superstep"));
     flags.extend(home.map(|home| remap(&home.join("registry/src"), "crates")));
     command
         .env("CARGO_ZIGBUILD_ZIG_PATH", zig.join("ziglang/zig"))

@@ -156,14 +156,8 @@ impl Regions {
         self.live.iter().map(|(&start, &(end, _))| (start, end))
     }
 
-    /// Returns the allocation that contains an address, with its range.
-    pub(crate) fn range_at(&self, address: u64) -> Option<(Range<u64>, AllocationId)> {
-        let (&start, &(end, id)) = self.live.range(..=address).next_back()?;
-        (address < end).then_some((start..end, id))
-    }
-
     /// Returns the allocation that contains an address, or `None` between allocations, with its range.
-    fn part_at(&self, address: u64) -> (Range<u64>, Option<AllocationId>) {
+    pub(crate) fn range_at(&self, address: u64) -> (Range<u64>, Option<AllocationId>) {
         let previous = self.live.range(..=address).next_back();
         match previous {
             Some((&start, &(end, id))) if address < end => (start..end, Some(id)),
@@ -192,7 +186,7 @@ impl Regions {
                 let mut known = parts.iter().rposition(|part| part.range.contains(&address));
                 known = known.filter(|&index| !in_order || index == parts.len() - 1);
                 let index = known.unwrap_or_else(|| {
-                    let (range, allocation) = self.part_at(address);
+                    let (range, allocation) = self.range_at(address);
                     parts.push(Part {
                         allocation,
                         range,
@@ -215,14 +209,8 @@ impl Regions {
 
     /// Returns the allocation that the whole range belongs to.
     pub(crate) fn sole_allocation(&self, start: u64, end: u64) -> SoleAllocation {
-        let previous = self.live.range(..=start).next_back();
-        if let Some((_, &(until, id))) = previous
-            && until > start
-        {
-            return (until >= end).then_some(Some(id));
-        }
-        let next = self.live.range(start..end).next();
-        next.is_none().then_some(None)
+        let (range, id) = self.range_at(start);
+        (range.end >= end).then_some(id)
     }
 }
 

@@ -94,14 +94,10 @@ impl Reader<'_> {
     /// Counts a read; `local` contains the CTA's earlier writes in this launch.
     #[inline]
     pub(crate) fn read(&mut self, record: &Record, local: Option<&Local>) {
-        if !self.out.options.details {
-            self.count(record, local);
-            return;
-        }
         self.set_place(record);
         let within = self.count(record, local);
-        if let (true, Some((site, _))) = (within > 0, self.place) {
-            let key = (self.view.kernel, site, self.allocation);
+        if let (true, Some((site, allocation))) = (within > 0, self.place) {
+            let key = (self.view.kernel, site, allocation);
             self.out.details.within_launch(key, within);
         }
     }

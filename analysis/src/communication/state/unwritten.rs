@@ -10,6 +10,7 @@ use super::bitmap::{WORDS, for_each_word};
 use super::local::Local;
 use super::shadow::{PAGE_BYTES, Page, Tag, cells};
 use super::shard::Part;
+use super::writers::writer_id;
 use crate::communication::input::record::{Pattern, Record};
 use crate::communication::output::sums::View;
 use rustc_hash::FxHashMap;
@@ -126,10 +127,6 @@ fn all_set(bits: &Bits, offset: usize, len: usize) -> bool {
 const UNWRITTEN: u64 = 0;
 const MULTIPLE: u64 = u64::MAX;
 
-fn writer_id(cta: u32, thread: u32) -> u64 {
-    (u64::from(cta) << 32 | u64::from(thread)) + 1
-}
-
 /// Second pass over the records of a page, made only if unwritten bytes were read in it.
 pub(crate) struct Search {
     /// Binary logarithm of a cell's size in bytes. All stores fill whole cells.
@@ -138,8 +135,8 @@ pub(crate) struct Search {
     stored_by: Box<[u64; PAGE_BYTES]>,
     local: Local,
     found: Vec<((SiteId, AllocationId), Bits, u64)>,
-    /// The allocation of the page that was looked up last.
-    latest: Option<(Range<u64>, AllocationId)>,
+    /// The range of the page that was looked up last, and its allocation.
+    latest: (Range<u64>, Option<AllocationId>),
 }
 
 impl Search {
@@ -149,7 +146,7 @@ impl Search {
             stored_by: Box::new([UNWRITTEN; PAGE_BYTES]),
             local: Local::new(),
             found: Vec::new(),
-            latest: None,
+            latest: Default::default(),
         }
     }
 
@@ -195,7 +192,7 @@ impl Search {
     }
 
     pub(crate) fn end(&mut self, is_written: bool, out: &mut LaunchAmounts) {
-        self.latest = None;
+        self.latest = Default::default();
         if is_written {
             self.stored_by[..PAGE_BYTES >> self.shift].fill(UNWRITTEN);
         }
@@ -237,7 +234,7 @@ impl Search {
         let (at, len) = (record.offset(), record.extent());
         let (address, end) = (record.address, record.address + len as u64);
         if let Some(thread) = record.only_thread()
-            && let Some((range, allocation)) = self.allocation_at(view, address)
+            && let (range, Some(allocation)) = self.range_at(view, address)
             && end <= range.end
             && all_set(unwritten, at, len)
             && !(is_written && self.may_be_written(record, at, len, thread))
@@ -252,15 +249,15 @@ impl Search {
                 continue;
             }
             let address = record.address + (at - record.offset()) as u64;
-            if let Some((_, allocation)) = self.allocation_at(view, address) {
+            if let (_, Some(allocation)) = self.range_at(view, address) {
                 self.add((site, allocation), (at, width), record.times());
             }
         }
     }
 
     #[inline]
-    fn allocation_at(&mut self, view: &View, address: u64) -> Option<(Range<u64>, AllocationId)> {
-        if !(self.latest.as_ref()).is_some_and(|(range, _)| range.contains(&address)) {
+    fn range_at(&mut self, view: &View, address: u64) -> (Range<u64>, Option<AllocationId>) {
+        if !self.latest.0.contains(&address) {
             self.latest = view.regions.range_at(address);
         }
         self.latest.clone()

@@ -18,7 +18,7 @@ const THIS_PHASE: u32 = 1 << 31;
 const NO_CTA: u32 = 0;
 const MULTIPLE: u32 = THIS_PHASE - 1;
 
-fn writer_id(cta: u32, thread: u32) -> u64 {
+pub(crate) fn writer_id(cta: u32, thread: u32) -> u64 {
     u64::from(cta) << 32 | (u64::from(thread) + 1)
 }
 
