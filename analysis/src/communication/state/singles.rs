@@ -71,7 +71,7 @@ impl Reader<'_> {
                     continue;
                 }
                 self.begin(record);
-                self.single(record, (source, tag), generations[index], width);
+                self.single(record, tag, generations[index], width);
             }
             self.out.sums.own += own;
             for index in indices(2) {
@@ -106,14 +106,8 @@ impl Reader<'_> {
 
     /// Counts one access to bytes whose only writer is `tag`, another entity.
     #[inline(always)]
-    fn single(
-        &mut self,
-        record: &Record,
-        (launch, tag): (u32, Tag),
-        generation: u32,
-        width: usize,
-    ) {
-        let at = record.offset();
+    fn single(&mut self, record: &Record, tag: Tag, generation: u32, width: usize) {
+        let (at, launch) = (record.offset(), tag.launch().unwrap_or_default());
         self.communicated(at, width, record.accesses(), tag);
         if self.seen.is_new(at >> self.page.shift, generation) {
             let bits = (u64::MAX >> (64 - width)) << (at % 64);

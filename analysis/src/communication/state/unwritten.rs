@@ -230,16 +230,21 @@ impl Search {
         let Some(site) = view.site_of(record) else {
             return;
         };
-        // All accesses of one thread are usually in one allocation and of one kind.
         let (at, len) = (record.offset(), record.extent());
         let (address, end) = (record.address, record.address + len as u64);
-        if let Some(thread) = record.only_thread()
-            && let (range, Some(allocation)) = self.range_at(view, address)
-            && end <= range.end
-            && all_set(unwritten, at, len)
-            && !(is_written && self.may_be_written(record, at, len, thread))
-        {
-            return self.add((site, allocation), (at, len), record.times());
+        // All accesses of one thread are usually in one allocation and of one kind.
+        if let Some(thread) = record.only_thread() {
+            let stored_by = &self.stored_by[cells(self.shift, at, len)];
+            if is_written && stored_by.iter().all(is_other_than(record.cta, thread)) {
+                return;
+            }
+            if let (range, Some(allocation)) = self.range_at(view, address)
+                && end <= range.end
+                && all_set(unwritten, at, len)
+                && !(is_written && self.may_be_written(record, at, len, thread))
+            {
+                return self.add((site, allocation), (at, len), record.times());
+            }
         }
         let width = record.width();
         for (thread, at) in lanes(record) {
@@ -265,10 +270,8 @@ impl Search {
 
     /// Returns whether the thread may read a byte that it or another thread has written in this launch.
     fn may_be_written(&self, record: &Record, at: usize, len: usize, thread: u32) -> bool {
-        let me = writer_id(record.cta, thread);
-        let stored_by = &self.stored_by[cells(self.shift, at, len)];
-        let is_other = |&writer: &u64| writer != UNWRITTEN && writer != me;
-        stored_by.iter().any(is_other) || self.local.wrote_any(at, len, thread)
+        let mut stored_by = self.stored_by[cells(self.shift, at, len)].iter();
+        stored_by.any(is_other_than(record.cta, thread)) || self.local.wrote_any(at, len, thread)
     }
 
     fn add(&mut self, key: (SiteId, AllocationId), (at, width): (usize, usize), times: u64) {
@@ -282,6 +285,12 @@ impl Search {
         mark(bits, at, width);
         *loaded_bytes += width as u64 * times;
     }
+}
+
+/// Returns whether a cell with this writer was stored to by another thread.
+fn is_other_than(cta: u32, thread: u32) -> impl Fn(&u64) -> bool {
+    let me = writer_id(cta, thread);
+    move |&writer| writer != UNWRITTEN && writer != me
 }
 
 /// Returns each thread with the offset of its access.

@@ -149,15 +149,20 @@ impl Writers {
     /// Returns how many of the record's bytes, counted per lane, were unwritten before the launch and are stored by a
     /// thread other than the one that loads them, if the loading thread has not stored them earlier itself.
     pub(crate) fn unordered(&self, record: &Record, local: Option<&Local>, page: &Page) -> u64 {
+        let (start, len) = (record.offset(), record.extent());
+        let is_unwritten = page.common_tag(start, len) == Some(Tag::UNWRITTEN);
+        if let (true, Some(thread)) = (is_unwritten, record.only_thread())
+            && self.is_filled(start | len)
+            && !local.is_some_and(|local| local.wrote_any(start, len, thread))
+        {
+            let me = writer_id(record.cta, thread);
+            let writers = self.threads[cells(self.shift, start, len)].iter();
+            let others = writers.filter(|&&writer| writer != NONE && writer != me);
+            return record.times() * (others.count() << self.shift) as u64;
+        }
         let (width, shift) = (record.width(), self.shift.min(page.shift));
-        let bits = record.offset() | width;
-        let step = if bits & ((1 << shift) - 1) == 0 {
-            1 << shift
-        } else {
-            1
-        };
-        let is_unwritten =
-            page.common_tag(record.offset(), record.extent()) == Some(Tag::UNWRITTEN);
+        let is_filled = (start | width) & ((1 << shift) - 1) == 0;
+        let step = if is_filled { 1 << shift } else { 1 };
         let mut count = 0;
         for (thread, at) in lanes(record) {
             let me = writer_id(record.cta, thread);
