@@ -253,7 +253,7 @@ fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result
 /// Number of records at which a block ends, chosen so that a block fits into a core's cache.
 pub(crate) const BLOCK_RECORDS: usize = 1 << 16;
 
-/// Divisor of the capacity of a block in memory, so that it can be reused for a block that is a little larger.
+/// Step of the capacity of a block in memory, in records: some are spare, so that a slightly larger block can reuse it.
 const CAPACITY_STEP: usize = BLOCK_RECORDS / 16;
 
 /// Distance, in records, between a prefetch and the corresponding store.

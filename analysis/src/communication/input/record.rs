@@ -198,13 +198,11 @@ impl Record {
     /// Splits off the accesses that begin less than `bytes` after the first one.
     pub(crate) fn split_before(&self, bytes: u64) -> (Self, Option<Self>) {
         let lanes = bytes.div_ceil(self.width() as u64);
-        match self.pattern() == Pattern::Contiguous && lanes < self.lanes() as u64 {
-            true => {
-                let (first, rest) = self.split(lanes as usize);
-                (first, Some(rest))
-            }
-            false => (*self, None),
+        if self.pattern() != Pattern::Contiguous || lanes >= self.lanes() as u64 {
+            return (*self, None);
         }
+        let (first, rest) = self.split(lanes as usize);
+        (first, Some(rest))
     }
 
     pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {

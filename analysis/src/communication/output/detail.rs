@@ -195,7 +195,8 @@ impl Regions {
                     parts.len() - 1
                 });
                 let part = &mut parts[index];
-                let left = part.range.end - address;
+                // The last byte of the address space is in no range.
+                let left = (part.range.end - address).max(1);
                 let (first, more) = record.split_before(left);
                 if first.extent() as u64 > left && !in_order {
                     return None;
@@ -484,3 +485,6 @@ impl Touches {
         self.writes.iter().any(|word| *word != 0)
     }
 }
+
+#[cfg(test)]
+mod tests;

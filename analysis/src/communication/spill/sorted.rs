@@ -69,13 +69,13 @@ pub(crate) trait Item: Fixed + Copy + Default + Ord + Send + Sync {
     }
 }
 
-/// Sorts items and joins equal ones.
+/// Sorts items and joins equal ones. Idle threads help with a full run, because all others may wait for the shard that
+/// completes it; not with a shorter one, because a waiting thread may begin another shard, which needs memory.
 pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
-    items.sort_unstable_by_key(Item::key);
-    join(items);
-}
-
-fn join<T: Item>(items: &mut Vec<T>) {
+    match items.len() < RUN_ITEMS {
+        true => items.sort_unstable_by_key(Item::key),
+        false => items.par_sort_unstable_by_key(Item::key),
+    }
     items.dedup_by(|next, previous| previous.join(next));
 }
 
@@ -131,9 +131,7 @@ impl<T: Item> Sorter<T> {
         };
         let mut run = parts.concat();
         let before = run.len();
-        // Idle threads help, because a shard that all others wait for can complete a run.
-        run.par_sort_unstable_by_key(Item::key);
-        join(&mut run);
+        order(&mut run);
         {
             let mut state = self.state();
             state.joins = joins.or(Some(run.len() < before / 2));
