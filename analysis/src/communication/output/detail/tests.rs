@@ -1,3 +1,5 @@
+//! Splitting records by allocation.
+
 use super::Regions;
 use crate::communication::input::record::{Record, WideAccesses, cut};
 use superstep_trace::{AccessGroup, AllocationId, Op};
