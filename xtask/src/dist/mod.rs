@@ -84,7 +84,7 @@ fn with_zig<'a>(context: &Context, zig: &Path, command: Cmd<'a>) -> Cmd<'a> {
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let remap = |from: &Path, to| format!("--remap-path-prefix={}={to}", from.display());
     // These flags replace those of `.cargo/config.toml`.
-    let mut flags = vec!["-Ctarget-cpu=x86-64-v2".to_owned()];
+    let mut flags = vec!["-Ctarget-feature=+sse4.2,+popcnt".to_owned()];
     flags.push(remap(&context.root, "superstep"));
     flags.extend(home.map(|home| remap(&home.join("registry/src"), "crates")));
     command
