@@ -1,6 +1,5 @@
 //! Results of a whole run other than sums, in memory or on disk: transfers and communicating addresses.
 
-use super::loads::KeptLoads;
 use super::strides::Run;
 use super::sums::ShardOut;
 use super::volume::Transfer;
@@ -18,7 +17,7 @@ const MAX_ENTRIES_BETWEEN_LAUNCHES: usize = 1 << 9;
 pub(crate) struct Kept {
     pub(crate) transfers: Sorter<Transfer>,
     /// Loads from launches whose distances have not been counted yet.
-    pub(crate) loads: KeptLoads,
+    pub(crate) loads: Sorter<Run>,
     pub(crate) stores: Sorter<Run>,
     /// Number of entries of one kind at which a shard moves them here immediately.
     max_entries: usize,
@@ -34,7 +33,7 @@ impl Kept {
             max_entries,
             max_entries_between_launches: max_entries.min(MAX_ENTRIES_BETWEEN_LAUNCHES),
             transfers,
-            loads: KeptLoads::new(limit, cancellation),
+            loads: limit.sorter("loads", cancellation),
             stores: limit.sorter("stores", cancellation),
         }
     }
@@ -44,8 +43,8 @@ impl Kept {
         &mut self,
         limit: &MemoryLimit,
         cancellation: Cancellation,
-    ) -> KeptLoads {
-        std::mem::replace(&mut self.loads, KeptLoads::new(limit, cancellation))
+    ) -> Sorter<Run> {
+        std::mem::replace(&mut self.loads, limit.sorter("loads", cancellation))
     }
 
     /// Moves a shard's results here.

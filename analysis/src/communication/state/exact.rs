@@ -58,7 +58,6 @@ impl ExactPage {
     ) {
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
             self.read(view, untraced, base, records, out);
-            out.loads.end_ctas(records[0].cta + 1);
         }
         let mut multiple: FxHashSet<u16> = FxHashSet::default();
         for record in records.iter().filter(|record| record.writes()) {
@@ -148,7 +147,7 @@ impl ExactPage {
         let strides = out.options.strides;
         let owner = |launch, cta| Owner { launch, cta };
         if strides {
-            out.loads.add(owner(view.launch, receiver), address, 0, 1);
+            out.loads.push(owner(view.launch, receiver), address);
         }
         for writer in cell.writers.iter_mut().filter(|writer| !is_own(writer)) {
             out.received(receiver, Tag::cta(source, writer.cta), width, 1);
