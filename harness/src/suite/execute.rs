@@ -10,7 +10,7 @@ use superstep_analysis::run_summary::Reproducibility;
 
 use super::Execution;
 use super::options::machine_bytes;
-use super::processes::{self, EarlyEnd, ProcessRun};
+use super::processes::{self, Collected, EarlyEnd, ProcessRun};
 use crate::results::write_json;
 use crate::session::SourceHashes;
 use crate::verify::{NoSummary, RunFiles, read_text};
@@ -142,7 +142,16 @@ impl Case<'_> {
             let _ = fs::remove_file(work.join(&input.name));
         }
         let is_over = matches!(outcome.end, End::Exited(_));
-        let collected = processes::collect(&run_folder, capture, self.execution.backend, is_over)?;
+        let collected = processes::collect(&run_folder, capture, self.execution.backend, is_over);
+        let collected = match collected {
+            // The files of a stopped program can be unreadable; the caller reports its end instead.
+            Err(_) if !is_over => Collected {
+                summary: Err(NoSummary::Program),
+                processes: Vec::new(),
+                early: Vec::new(),
+            },
+            collected => collected?,
+        };
         Ok(Run {
             files: RunFiles {
                 any_order: !collected.processes.is_empty(),

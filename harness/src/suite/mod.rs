@@ -99,6 +99,7 @@ impl<'a> SuiteRun<'a> {
             let _step = reporter.step("figures and report", None);
             match redraw(&self.progress.folder, &self.progress.summary) {
                 Ok(()) => self.progress.folder.become_latest(),
+                Err(_) if interrupt::requested_after_failure() => stopped = true,
                 Err(failure) => {
                     reporter.line(&format!("warning: {failure}"));
                     reporter.message("warning", json!({ "message": failure.message }));
@@ -142,10 +143,15 @@ impl<'a> SuiteRun<'a> {
             if let Some(device) = device {
                 self.progress.summary.device = device;
             }
+            // Stopping a program can also make its files unreadable.
+            if result.failure.is_some() && interrupt::requested_after_failure() {
+                let why = "the run was interrupted during this benchmark";
+                let interrupted = Failure::new(FailureKind::Interrupted, why);
+                return Ok(not_run(benchmark, Status::Skipped, interrupted));
+            }
             if let Some(failure) = &result.failure
                 && is_retryable(failure.kind)
                 && earlier_attempts.len() < self.options.running.retry as usize
-                && !interrupt::requested()
             {
                 self.session.reporter.line(&format!(
                     "{}: attempt {} failed ({}); trying again\n  {}",

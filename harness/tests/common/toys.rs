@@ -10,18 +10,22 @@ use serde_json::Value;
 
 use super::superstep;
 
-/// A program that doubles numbers. The first argument selects a mode; the second names a file that counts the runs.
+/// A program that doubles numbers. The first argument selects a mode; the second names a file that counts the runs, or
+/// one that a traced `litters` creates in the folder of its captures before it sleeps.
 pub const PROGRAM: &str = r#"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <unistd.h>
 #include <cuda_runtime.h>
 __global__ void twice(float *numbers) { numbers[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }
 int main(int argc, char **argv) {
   const char *mode = argv[1];
   int earlier = 0;
-  if (argc > 2) {
+  const char *capture = std::getenv("SUPERSTEP_CAPTURE");
+  bool litters = !std::strcmp(mode, "litters");
+  if (argc > 2 && !litters) {
     if (FILE *file = std::fopen(argv[2], "r")) {
       if (std::fscanf(file, "%d", &earlier) != 1) return 2;
       std::fclose(file);
@@ -44,6 +48,11 @@ int main(int argc, char **argv) {
   for (int i = 0; i < launches; ++i) twice<<<8, 128>>>(device);
   cudaDeviceSynchronize();
   if (!std::strcmp(mode, "slow")) usleep(150000);
+  if (litters && capture) {
+    std::string path(capture, std::strrchr(capture, '/') + 1);
+    std::fclose(std::fopen((path + argv[2]).c_str(), "w"));
+    sleep(60);
+  }
   std::printf("PASSED\n");
 }
 "#;
