@@ -14,8 +14,8 @@ pub use rows::{Kind, NextRow, Row, Rows};
 use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
 use crate::communication::{
     BLOCK_RECORDS, Block, Cutter, Decoded, Engine, Item, LaunchRecords, LaunchStrides, MemoryLimit,
-    Options, Packet, Record, Run, ShardCounts, Sorter, Sums, Transfer, Transfers, WideAccesses,
-    WidePart, add, distances, recycle, unpacked,
+    Options, Packet, Record, Run, ShardCounts, Sorter, Span, Sums, Transfer, Transfers,
+    WideAccesses, WidePart, add, distances, recycle, span_distances, unpacked,
 };
 use crate::error::Result;
 use crate::sites::SiteOps;
@@ -166,7 +166,7 @@ pub fn reduce(
     sums.found.extend(end.found.into_rows().0);
     sums.written_copies.extend(end.written_copies);
     let sums = sums_row(bucket, &sums)?;
-    let rows = packed(Kind::Loads, end.loads, buckets, Run::owner_key)?
+    let rows = packed(Kind::Loads, end.loads, buckets, Span::owner_key)?
         .chain(packed(Kind::Stores, end.stores, buckets, Run::owner_key)?)
         .chain(packed(Kind::Transfers, end.transfers, buckets, |item| {
             u64::from(item.source_launch) << 32 | u64::from(item.source_cta)
@@ -249,7 +249,7 @@ pub fn combine(
     limit: &MemoryLimit,
     next: NextRow<'_>,
 ) -> Result<Rows> {
-    let loads = limit.sorter("loads", capture.cancellation);
+    let loads = limit.sorter::<Span>("loads", capture.cancellation);
     let stores = limit.sorter("stores", capture.cancellation);
     let wide = limit.sorter::<WidePart>("wide", capture.cancellation);
     let transfers = limit.sorter::<Transfer>("transfers", capture.cancellation);
@@ -264,8 +264,8 @@ pub fn combine(
             Kind::Accesses => return Err(unexpected("a row belongs to an earlier step")),
         }
     }
-    distances(loads, |launch, counts| {
-        add(&mut sums.launch(launch).loads, counts);
+    span_distances(loads, |launch, counts| {
+        add(&mut sums.launch(launch).part.loads, counts);
     })?;
     distances(stores, |launch, counts| {
         add(&mut sums.launch(launch).stores, counts);
@@ -348,11 +348,12 @@ impl<'a> Accesses<'a> for Settled<'_> {
         let position = engine.begin(record.launch)?.position;
         let sums = self.sums.launches.remove(&position).unwrap_or_default();
         let mut part = sums.part;
+        let loads = part.loads;
         part.add_counts(&sums.counts);
         engine.add_launch(position, part);
         engine.counts[position as usize] = sums.counts;
         self.strides.push(LaunchStrides {
-            loads: sums.loads,
+            loads,
             stores: sums.stores,
         });
         Ok(())

@@ -5,6 +5,7 @@ use super::input::decode::{Decoded, Decoder};
 use super::input::record::Record;
 use super::output::detail::{Found, Regions};
 use super::output::kept::Kept;
+use super::output::loads::{KeptLoads, Span};
 use super::output::part::LaunchPart;
 use super::output::results::{Analysed, Results};
 use super::output::strides::{Run, distances};
@@ -12,7 +13,7 @@ use super::output::transfers::Transfers;
 use super::output::volume::{Communication, Transfer, by_kernel};
 use super::spill::file::SpillFolder;
 use super::spill::limit::{Budget, MemoryLimit};
-use super::spill::sorted::{Sorted, Sorter};
+use super::spill::sorted::Sorted;
 use super::state::exact::Matching;
 use super::state::host::Untraced;
 use super::state::shadow::Tag;
@@ -72,7 +73,7 @@ pub(crate) struct PartEnd {
     pub(crate) stored: Vec<u64>,
     pub(crate) found: Found,
     pub(crate) transfers: Sorted<Transfer>,
-    pub(crate) loads: Sorted<Run>,
+    pub(crate) loads: Sorted<Span>,
     pub(crate) stores: Sorted<Run>,
     pub(crate) written_copies: BTreeSet<u32>,
 }
@@ -124,7 +125,7 @@ pub struct Engine<'a> {
     /// Launches with accesses that have been read.
     ready: Vec<(LaunchContext, Decoded)>,
     /// Launches with results that are not in the tables yet, and their communicating loads.
-    analysed: Option<(Vec<Analysed>, Sorter<Run>)>,
+    analysed: Option<(Vec<Analysed>, KeptLoads)>,
     pub(crate) overflow: Overflow,
     untraced: Arc<Untraced>,
     /// Whether all allocations are still marked as last written by an opaque launch.

@@ -21,6 +21,7 @@ pub(crate) use input::record::{Record, WideAccesses};
 pub use output::detail::{
     ArrayVolume, Footprint, SiteFlow, SiteFlowAmount, SiteFlowKey, WithinLaunch,
 };
+pub(crate) use output::loads::{Span, span_distances};
 pub(crate) use output::part::{Sums, WidePart};
 pub use output::strides::{LaunchStrides, StrideCounts};
 pub(crate) use output::strides::{Run, add, distances};

@@ -1,5 +1,6 @@
 //! Results of a whole run other than sums, in memory or on disk: transfers and communicating addresses.
 
+use super::loads::KeptLoads;
 use super::strides::Run;
 use super::sums::ShardOut;
 use super::volume::Transfer;
@@ -17,7 +18,7 @@ const MAX_ENTRIES_BETWEEN_LAUNCHES: usize = 1 << 9;
 pub(crate) struct Kept {
     pub(crate) transfers: Sorter<Transfer>,
     /// Loads from launches whose distances have not been counted yet.
-    pub(crate) loads: Sorter<Run>,
+    pub(crate) loads: KeptLoads,
     pub(crate) stores: Sorter<Run>,
     /// Number of entries of one kind at which a shard moves them here immediately.
     max_entries: usize,
@@ -33,7 +34,7 @@ impl Kept {
             max_entries,
             max_entries_between_launches: max_entries.min(MAX_ENTRIES_BETWEEN_LAUNCHES),
             transfers,
-            loads: limit.sorter("loads", cancellation),
+            loads: KeptLoads::new(limit, cancellation),
             stores: limit.sorter("stores", cancellation),
         }
     }
@@ -43,8 +44,8 @@ impl Kept {
         &mut self,
         limit: &MemoryLimit,
         cancellation: Cancellation,
-    ) -> Sorter<Run> {
-        std::mem::replace(&mut self.loads, limit.sorter("loads", cancellation))
+    ) -> KeptLoads {
+        std::mem::replace(&mut self.loads, KeptLoads::new(limit, cancellation))
     }
 
     /// Moves a shard's results here.

@@ -2,6 +2,7 @@
 
 pub(crate) mod detail;
 pub(crate) mod kept;
+pub(crate) mod loads;
 pub(crate) mod part;
 pub(crate) mod results;
 pub(crate) mod strides;

@@ -25,6 +25,8 @@ pub(crate) struct LaunchPart {
     pub(crate) footprint: Footprint,
     pub(crate) unwritten: Vec<((SiteId, AllocationId), unwritten::Amount)>,
     pub(crate) site_flows: Vec<(SiteFlowKey, SiteFlowAmount)>,
+    /// Distances between communicating loads.
+    pub(crate) loads: StrideCounts,
 }
 
 impl LaunchPart {
@@ -51,6 +53,7 @@ impl LaunchPart {
         self.footprint += std::mem::take(&mut out.details.footprint);
         self.unwritten.extend(out.details.unwritten.drain());
         self.site_flows.extend(out.details.site_flows());
+        super::strides::add(&mut self.loads, &std::mem::take(&mut out.loads.distances));
     }
 
     fn add_flow(&mut self, source_launch: u32, amount: Amount) {
@@ -90,6 +93,7 @@ impl LaunchPart {
         self.footprint += other.footprint;
         self.unwritten.extend(other.unwritten);
         self.site_flows.extend(other.site_flows);
+        super::strides::add(&mut self.loads, &other.loads);
     }
 }
 
@@ -97,7 +101,6 @@ impl LaunchPart {
 pub(crate) struct LaunchSums {
     pub(crate) counts: Counts,
     pub(crate) part: LaunchPart,
-    pub(crate) loads: StrideCounts,
     pub(crate) stores: StrideCounts,
 }
 
@@ -120,7 +123,6 @@ impl Sums {
             let sum = self.launch(position);
             sum.counts += more.counts;
             sum.part.add(more.part);
-            super::strides::add(&mut sum.loads, &more.loads);
             super::strides::add(&mut sum.stores, &more.stores);
         }
         self.found.extend(other.found);

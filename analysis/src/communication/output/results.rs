@@ -2,12 +2,12 @@
 
 use super::detail::{Found, SiteFlow, site_flows};
 use super::kept::Kept;
+use super::loads::KeptLoads;
 use super::part::LaunchPart;
-use super::strides::{LaunchStrides, Run, StrideCounts, add, distances};
+use super::strides::{LaunchStrides, StrideCounts, add};
 use super::volume::{Flow, LaunchVolume, Volume};
 use crate::communication::engine::Options;
 use crate::communication::input::record::WideAccess;
-use crate::communication::spill::sorted::Sorter;
 use crate::communication::state::shards::LaunchResult;
 use crate::communication::state::unwritten::Unwritten;
 use crate::counts::Counts;
@@ -62,7 +62,7 @@ impl Results {
     pub(crate) fn add(
         &mut self,
         launches: Vec<Analysed>,
-        loads: Sorter<Run>,
+        loads: KeptLoads,
         kernels: &[u32],
         kept: &Kept,
     ) -> Result<()> {
@@ -86,15 +86,16 @@ impl Results {
             self.add_launch(launch.position, kernels[launch.position as usize], part);
         }
         let strides = &mut self.strides;
-        distances(loads, |launch, counts| {
-            add(&mut strides[launch as usize].loads, counts)
-        })
+        loads.distances(|launch, counts| add(&mut strides[launch as usize].loads, counts))
     }
 
     /// Adds the results of the launch at `position`.
     pub(crate) fn add_launch(&mut self, position: u32, kernel: u32, part: LaunchPart) {
         if self.options.details {
             self.found.footprints.push(part.footprint);
+        }
+        if self.options.strides {
+            add(&mut self.strides[position as usize].loads, &part.loads);
         }
         self.unwritten.launch(position, kernel, part.unwritten);
         self.site_flows

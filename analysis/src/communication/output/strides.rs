@@ -1,7 +1,7 @@
 //! Distances between the addresses of communicating loads and stores (figure 6.5).
 //!
-//! Communicating addresses are kept as runs with a constant step. Loads are kept until their launch ends. Stores are
-//! kept until the program ends, because any later launch may read their bytes.
+//! Communicating addresses are runs with a constant step. Stores are kept until the program ends, because any later
+//! launch may read their bytes; [`super::loads`] counts loads earlier.
 
 use crate::bins::{STRIDE_BINS, bin};
 use crate::communication::spill::sorted::{Item, Sorter};
@@ -35,13 +35,29 @@ pub(crate) struct Owner {
 )]
 #[repr(C)]
 pub(crate) struct Run {
-    owner: Owner,
-    first: u64,
+    pub(super) owner: Owner,
+    pub(super) first: u64,
     step: u32,
     count: u32,
 }
 
+impl Owner {
+    pub(crate) fn key(&self) -> u64 {
+        u64::from(self.launch) << 32 | u64::from(self.cta)
+    }
+}
+
 impl Run {
+    #[inline]
+    pub(super) fn new(owner: Owner, first: u64, step: usize, count: usize) -> Self {
+        Self {
+            owner,
+            first,
+            step: step as u32,
+            count: count as u32,
+        }
+    }
+
     /// Tries to add the addresses of `next`, which must not begin before this run; returns false unless they continue
     /// the run with the same step or are already in it.
     fn continued_by(&mut self, next: &Run) -> bool {
@@ -83,7 +99,7 @@ impl Run {
     }
 
     pub(crate) fn owner_key(&self) -> u64 {
-        u64::from(self.owner.launch) << 32 | u64::from(self.owner.cta)
+        self.owner.key()
     }
 }
 
@@ -134,33 +150,11 @@ impl Runs {
                 return;
             }
         }
-        self.0.push(Run {
-            owner,
-            first,
-            step: step as u32,
-            count: count as u32,
-        });
+        self.0.push(Run::new(owner, first, step, count));
     }
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
-    }
-
-    /// Sorts and joins the runs from index `start` on, which must have the same owner.
-    pub(crate) fn join(&mut self, start: usize) {
-        if start >= self.0.len() {
-            return;
-        }
-        self.0[start..].sort_unstable_by_key(|run| run.first);
-        let mut last = start;
-        for next in start + 1..self.0.len() {
-            let run = self.0[next];
-            if !self.0[last].continued_by(&run) {
-                last += 1;
-                self.0[last] = run;
-            }
-        }
-        self.0.truncate(last + 1);
     }
 
     pub(crate) fn take(&mut self) -> Vec<Run> {
@@ -170,8 +164,7 @@ impl Runs {
 impl Item for Run {
     #[inline]
     fn key(&self) -> u128 {
-        let owner = u128::from(self.owner.launch) << 32 | u128::from(self.owner.cta);
-        owner << 64 | u128::from(self.first)
+        u128::from(self.owner.key()) << 64 | u128::from(self.first)
     }
 
     fn join(&mut self, other: &Self) -> bool {
@@ -202,14 +195,21 @@ pub(crate) fn distances(runs: Sorter<Run>, mut sink: impl FnMut(u32, &StrideCoun
     })
 }
 
+#[inline]
+pub(super) fn count_distance(distance: u64, times: u64, counts: &mut StrideCounts) {
+    if let Some(bin) = bin(&STRIDE_BINS, distance) {
+        counts[bin] += times;
+    }
+}
+
 /// Counts the distances in `runs`, which all belong to one CTA in one launch and are sorted by their first address.
-fn count_owner(mut runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
-    let mut count = |distance: u64, times: u64| {
-        if let Some(bin) = bin(&STRIDE_BINS, distance) {
-            counts[bin] += times;
-        }
-    };
-    let mut before: Option<u64> = None;
+/// Returns the last address.
+pub(super) fn count_owner(
+    mut runs: &[Run],
+    addresses: &mut Vec<u64>,
+    counts: &mut StrideCounts,
+) -> u64 {
+    let mut before = runs[0].first;
     while let Some(run) = runs.first() {
         let mut last = run.last();
         let overlapping = 1
@@ -222,22 +222,21 @@ fn count_owner(mut runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCo
                 .count();
         let (cluster, rest) = runs.split_at(overlapping);
         runs = rest;
-        before
-            .iter()
-            .for_each(|before| count(run.first - before, 1));
+        count_distance(run.first - before, 1, counts);
         if let [run] = cluster {
-            count(u64::from(run.step), u64::from(run.count) - 1);
-            before = Some(run.last());
+            count_distance(u64::from(run.step), u64::from(run.count) - 1, counts);
+            before = run.last();
             continue;
         }
         addresses.clear();
         addresses.extend(cluster.iter().flat_map(Run::addresses));
         addresses.sort_unstable();
         for pair in addresses.windows(2) {
-            count(pair[1] - pair[0], 1);
+            count_distance(pair[1] - pair[0], 1, counts);
         }
-        before = addresses.last().copied();
+        before = addresses.last().copied().unwrap_or(before);
     }
+    before
 }
 
 pub(crate) fn add(counts: &mut StrideCounts, other: &StrideCounts) {

@@ -2,6 +2,7 @@
 
 use super::detail::{Details, Regions};
 use super::kept::Kept;
+use super::loads::Loads;
 use super::part::WideSource;
 use super::strides::Runs;
 use super::volume::Transfer;
@@ -142,7 +143,7 @@ pub(crate) struct ShardOut {
     pub(crate) transfers: Vec<Transfer>,
     /// Length of `transfers` at which entries for the same CTAs are joined.
     join_at: usize,
-    pub(crate) loads: Runs,
+    pub(crate) loads: Loads,
     /// Communicating stores of the whole run.
     pub(crate) stores: Runs,
     /// Sources of accesses across a page boundary in the current launch.

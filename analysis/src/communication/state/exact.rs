@@ -58,6 +58,7 @@ impl ExactPage {
     ) {
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
             self.read(view, untraced, base, records, out);
+            out.loads.end_ctas(records[0].cta + 1);
         }
         let mut multiple: FxHashSet<u16> = FxHashSet::default();
         for record in records.iter().filter(|record| record.writes()) {
@@ -147,7 +148,7 @@ impl ExactPage {
         let strides = out.options.strides;
         let owner = |launch, cta| Owner { launch, cta };
         if strides {
-            out.loads.push(owner(view.launch, receiver), address);
+            out.loads.add(owner(view.launch, receiver), address, 0, 1);
         }
         for writer in cell.writers.iter_mut().filter(|writer| !is_own(writer)) {
             out.received(receiver, Tag::cta(source, writer.cta), width, 1);

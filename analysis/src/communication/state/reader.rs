@@ -274,7 +274,7 @@ impl Reader<'_> {
                 launch: self.view.launch,
                 cta: self.cta,
             };
-            (self.out.loads).range(owner, self.base + at as u64, width, len / width);
+            (self.out.loads).add(owner, self.base + at as u64, width, len / width);
         }
     }
 

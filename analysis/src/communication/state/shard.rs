@@ -366,7 +366,8 @@ impl Shard {
         if let (Some(allocation), false, Some(width)) = (sole_allocation, writes, single) {
             let reads = (records[0].cta, allocation);
             let mut reader = (scratch.marks).reader(view, (page, base), reads, None, &mut self.out);
-            reader.singles(records, width)?;
+            reader.singles(records, width, &mut scratch.search)?;
+            (scratch.search).end(false, &mut self.out.details.unwritten);
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
                 view.cancellation.check()?;
@@ -374,10 +375,10 @@ impl Shard {
                 view.kept.take_if_full(&mut self.out)?;
             }
             scratch.writers.clear();
-        }
-        if self.out.options.details && self.out.sums.unwritten() > unwritten_before {
-            let found = &mut self.out.details.unwritten;
-            (scratch.search).page(view, records, &unwritten_in(page), found);
+            if self.out.options.details && self.out.sums.unwritten() > unwritten_before {
+                let found = &mut self.out.details.unwritten;
+                (scratch.search).page(view, records, &unwritten_in(page), found);
+            }
         }
         if writes {
             scratch.write(view, page, records, &mut self.out);
@@ -431,7 +432,6 @@ impl Scratch {
             return;
         };
         let records = &records[..=last_read];
-        let first_load = out.loads.len();
         if let Some(allocation) = sole_allocation {
             self.read_part(view, page, base, (records, allocation), out);
         } else {
@@ -442,7 +442,7 @@ impl Scratch {
                 (out.details).attribute(part.allocation, view.kernel, &mark, &out.sums);
             }
         }
-        out.loads.join(first_load);
+        out.loads.end_ctas(records[0].cta + 1);
         self.marks.seen.clear();
         self.local.clear();
     }

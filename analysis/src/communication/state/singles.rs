@@ -2,6 +2,7 @@
 
 use super::reader::{Reader, Seen, mark_read};
 use super::shadow::Tag;
+use super::unwritten::Search;
 use crate::communication::input::record::Record;
 use crate::error::Result;
 
@@ -32,15 +33,23 @@ impl Reader<'_> {
     /// accesses of `width` bytes ([`crate::communication::input::record::Survey`]) that are equal or do not overlap, so
     /// one mark per access and CTA is enough to tell whether its bytes have been seen.
     ///
+    /// Reads of unwritten bytes are added to `search`.
+    ///
     /// Since the writers of scattered accesses are unpredictable, the records are first distributed, without branches,
     /// to lists by kind of writer. Each list then has its own loop.
-    pub(crate) fn singles(&mut self, records: &[Record], width: usize) -> Result<()> {
+    pub(crate) fn singles(
+        &mut self,
+        records: &[Record],
+        width: usize,
+        search: &mut Search,
+    ) -> Result<()> {
         let shift = self.page.shift;
         let one_cell = width >> shift == 1;
         self.seen.make_room_for_generations(records.len());
         let (mut cta, mut cta_of_others) = (self.cta, self.cta);
         let mut generation = self.seen.generation + 1;
         for records in records.chunks(BATCH_RECORDS) {
+            self.out.loads.end_ctas(records[0].cta);
             let mut lists = [[0u8; BATCH_RECORDS]; 4];
             let mut lens = [0usize; 4];
             let mut generations = [0u32; BATCH_RECORDS];
@@ -59,8 +68,15 @@ impl Reader<'_> {
             }
             let indices = |list: usize| lists[list][..lens[list]].iter().map(|&i| usize::from(i));
             for index in indices(0) {
-                let volume = width as u64 * records[index].accesses();
-                self.out.count_untraced(tags[index], volume);
+                let record = &records[index];
+                let (at, times) = (record.offset(), record.accesses());
+                self.out.count_untraced(tags[index], width as u64 * times);
+                if tags[index] == Tag::UNWRITTEN && self.out.options.details {
+                    self.begin(record);
+                    if let Some((site, Some(allocation))) = self.place {
+                        search.add((site, allocation), (at, width), times);
+                    }
+                }
             }
             let mut own = 0;
             for index in indices(1) {
@@ -93,6 +109,7 @@ impl Reader<'_> {
                 self.run(record.offset(), width, width, record.accesses());
             }
         }
+        self.out.loads.end_ctas(cta + 1);
         self.seen.generation = generation;
         self.seen.clear();
         Ok(())

@@ -274,7 +274,12 @@ impl Search {
         stored_by.any(is_other_than(record.cta, thread)) || self.local.wrote_any(at, len, thread)
     }
 
-    fn add(&mut self, key: (SiteId, AllocationId), (at, width): (usize, usize), times: u64) {
+    pub(crate) fn add(
+        &mut self,
+        key: (SiteId, AllocationId),
+        (at, width): (usize, usize),
+        times: u64,
+    ) {
         // The entry is usually the last one.
         let known = self.found.iter().rposition(|found| found.0 == key);
         let index = known.unwrap_or_else(|| {
