@@ -7,6 +7,7 @@ use crate::in_situ::{self, InSitu};
 use crate::metrics::opaque::{self, OpaqueRow};
 use crate::metrics::timeline::{self, TimelineRow};
 use crate::metrics::{AllocationInfo, UnwrittenCopy};
+use crate::scan::{CaptureScan, Scanner, scan};
 use crate::sites::SiteOps;
 use std::collections::BTreeMap;
 use superstep_trace::{
@@ -78,14 +79,37 @@ pub fn analyse_within(
     options: Options,
     limit: &MemoryLimit,
 ) -> Result<Analysis> {
-    if in_situ::has_sums(capture)? {
-        return analyse_sums(capture, options, limit);
+    match in_situ::has_sums(capture)? {
+        true => analyse_sums(capture, options, limit),
+        false => analyse_trace(capture, options, limit, None),
     }
+}
+
+/// Like [`analyse_within`], but also verifies the accesses ([`scan`]) while they are read.
+pub fn analyse_and_scan<'a>(
+    capture: &'a Capture,
+    options: Options,
+    limit: &MemoryLimit,
+) -> Result<(Analysis, CaptureScan<'a>)> {
+    if in_situ::has_sums(capture)? {
+        return Ok((analyse_sums(capture, options, limit)?, scan(capture)?));
+    }
+    let scanner = Scanner::new(capture);
+    let analysis = analyse_trace(capture, options, limit, Some(&scanner))?;
+    Ok((analysis, scanner.finish()))
+}
+
+fn analyse_trace<'a>(
+    capture: &'a Capture,
+    options: Options,
+    limit: &MemoryLimit,
+    scanner: Option<&'a Scanner<'a>>,
+) -> Result<Analysis> {
     // Runs on a pool thread: passing each launch to another thread takes longer than analysing a small launch.
     rayon::scope(|_| {
         let ops = SiteOps::new(capture.sites());
         let mut engine = Engine::new(ops, options, limit, capture.cancellation);
-        let mut accesses = capture;
+        let mut accesses = CaptureAccesses { capture, scanner };
         let walk = walk(capture, &mut engine, &mut accesses)?;
         Ok(walk.into_analysis(capture, options, engine.finish()?))
     })
@@ -97,10 +121,19 @@ pub(crate) trait Accesses<'a> {
     fn launch(&mut self, engine: &mut Engine<'a>, record: &LaunchRecord<'a>) -> Result<()>;
 }
 
-impl<'a> Accesses<'a> for &'a Capture {
+struct CaptureAccesses<'a> {
+    capture: &'a Capture,
+    scanner: Option<&'a Scanner<'a>>,
+}
+
+impl<'a> Accesses<'a> for CaptureAccesses<'a> {
     fn launch(&mut self, engine: &mut Engine<'a>, record: &LaunchRecord<'a>) -> Result<()> {
-        let (capture, chunks) = (*self, record.chunks);
-        engine.launch(record.launch, LaunchChunks { capture, chunks })
+        let source = LaunchChunks {
+            capture: self.capture,
+            chunks: record.chunks,
+            scanner: self.scanner.map(|scanner| (scanner, record.number)),
+        };
+        engine.launch(record.launch, source)
     }
 }
 
@@ -306,6 +339,22 @@ fn host_writes_unseen(kind: &AllocationKind) -> bool {
 pub(crate) struct LaunchChunks<'a> {
     pub(crate) capture: &'a Capture,
     pub(crate) chunks: &'a [ChunkRef],
+    /// Verifies the accesses of the launch with this number.
+    pub(crate) scanner: Option<(&'a Scanner<'a>, u32)>,
+}
+
+impl LaunchChunks<'_> {
+    fn groups(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {
+        let mut outcome = Ok(());
+        let mut buffer = GroupBuffer::default();
+        self.capture
+            .read_marked_chunk(&self.chunks[chunk], &mut buffer, |group| {
+                if outcome.is_ok() {
+                    outcome = sink(group);
+                }
+            })?;
+        outcome
+    }
 }
 
 impl GroupSource for LaunchChunks<'_> {
@@ -319,14 +368,16 @@ impl GroupSource for LaunchChunks<'_> {
     }
 
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {
-        let mut outcome = Ok(());
-        let mut buffer = GroupBuffer::default();
-        self.capture
-            .read_marked_chunk(&self.chunks[chunk], &mut buffer, |group| {
-                if outcome.is_ok() {
-                    outcome = sink(group);
+        let Some((scanner, launch)) = self.scanner else {
+            return self.groups(chunk, sink);
+        };
+        scanner.chunk(launch, chunk, |scan| {
+            self.groups(chunk, &mut |group| {
+                if !group.is_grid_barrier() {
+                    scan.add(group);
                 }
-            })?;
-        outcome
+                sink(group)
+            })
+        })
     }
 }

@@ -17,7 +17,7 @@ mod sites;
 pub mod tables;
 mod widths;
 
-pub use analyse::{Analysis, analyse, analyse_within};
+pub use analyse::{Analysis, analyse, analyse_and_scan, analyse_within};
 pub use error::{AnalysisError, Result};
 pub use in_situ::{InSitu, VolumeBounds, needs_accesses};
 pub use sites::SiteOps;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use crate::parallel::Pool;
 use crate::sites::BySite;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -112,51 +113,85 @@ struct Found {
 
 /// Reads every access in `capture`, on all cores.
 pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
-    let sites = capture.sites();
-    let mut empty = Found::default();
-    for site in sites.iter() {
-        empty.sites.entry(site.id);
-    }
-    let launches: Vec<_> = (capture.launches())
-        .map(|record| (record, Mutex::new(empty.clone())))
+    let scanner = Scanner::new(capture);
+    let chunks: Vec<_> = (scanner.launches.iter())
+        .flat_map(|(record, _)| (0..).zip(record.chunks).map(|chunk| (record.number, chunk)))
         .collect();
-    let chunks: Vec<_> = (launches.iter())
-        .flat_map(|launch| (0..).zip(launch.0.chunks).map(move |chunk| (launch, chunk)))
-        .collect();
-    (chunks.par_iter()).try_for_each_init(
-        || (GroupBuffer::default(), Known::default()),
-        |(buffer, known), ((record, all), (number, chunk))| {
-            let mut reader = ChunkScan::new(record, *number, sites, empty.clone(), known);
-            capture.read_chunk(chunk, buffer, |group| reader.add(group))?;
-            let found = reader.finish();
-            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            all.merge(found);
-            Ok(())
-        },
-    )?;
-    let mut scan = CaptureScan {
-        sites,
-        launches: Vec::new(),
-        violations: Default::default(),
-        digest: LaunchDigest::default(),
-    };
-    for (record, found) in launches {
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        scan.launches.push(LaunchScan {
-            sites: found.sites.counted().collect(),
-            digest: found.digest,
-            recorded: record.recorded,
-            end: record.end,
-            launch: record.launch,
-            sums: record.sums,
-        });
-        scan.digest += found.digest;
-        merge(&mut scan.violations, found.violations);
-    }
-    Ok(scan)
+    (chunks.par_iter()).try_for_each_init(GroupBuffer::default, |buffer, (launch, chunk)| {
+        let (number, chunk) = *chunk;
+        scanner.chunk(*launch, number, |scan| {
+            capture.read_chunk(chunk, buffer, |group| scan.add(group))
+        })
+    })?;
+    Ok(scanner.finish())
 }
 
-struct ChunkScan<'a> {
+/// Scans chunks on multiple threads.
+pub(crate) struct Scanner<'a> {
+    sites: &'a SiteTable,
+    launches: Vec<(LaunchRecord<'a>, Mutex<Found>)>,
+    empty: Found,
+    known: Pool<Known>,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(capture: &'a Capture) -> Self {
+        let sites = capture.sites();
+        let mut empty = Found::default();
+        for site in sites.iter() {
+            empty.sites.entry(site.id);
+        }
+        let launches = capture.launches();
+        Self {
+            sites,
+            launches: (launches.map(|record| (record, Mutex::new(empty.clone())))).collect(),
+            empty,
+            known: Pool::new(),
+        }
+    }
+
+    /// Scans the accesses that `read` adds: those of chunk `number` of a launch.
+    pub(crate) fn chunk<R>(
+        &self,
+        launch: u32,
+        number: usize,
+        read: impl FnOnce(&mut ChunkScan<'_>) -> R,
+    ) -> R {
+        let (record, all) = &self.launches[launch as usize];
+        self.known.with(Known::default, |known| {
+            let mut scan = ChunkScan::new(record, number, self.sites, self.empty.clone(), known);
+            let result = read(&mut scan);
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.merge(scan.finish());
+            result
+        })
+    }
+
+    pub(crate) fn finish(self) -> CaptureScan<'a> {
+        let mut scan = CaptureScan {
+            sites: self.sites,
+            launches: Vec::new(),
+            violations: Default::default(),
+            digest: LaunchDigest::default(),
+        };
+        for (record, found) in self.launches {
+            let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+            scan.launches.push(LaunchScan {
+                sites: found.sites.counted().collect(),
+                digest: found.digest,
+                recorded: record.recorded,
+                end: record.end,
+                launch: record.launch,
+                sums: record.sums,
+            });
+            scan.digest += found.digest;
+            merge(&mut scan.violations, found.violations);
+        }
+        scan
+    }
+}
+
+pub(crate) struct ChunkScan<'a> {
     record: &'a LaunchRecord<'a>,
     sites: &'a SiteTable,
     number: usize,
@@ -188,7 +223,7 @@ impl<'a> ChunkScan<'a> {
         }
     }
 
-    fn add(&mut self, group: &AccessGroup) {
+    pub(crate) fn add(&mut self, group: &AccessGroup) {
         let is_repeated = self.hasher.add(group);
         if is_repeated && let Some(count) = self.found.sites.get_mut(group.site) {
             // The earlier group has passed all checks.

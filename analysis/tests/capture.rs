@@ -1,9 +1,10 @@
 //! Tests of the analysis, from capture to table files: event order, streams, allocations, and the files' contents.
 
 use std::path::Path;
-use superstep_analysis::communication::Options;
+use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::Settings;
-use superstep_analysis::{AnalysisError, analyse, tables};
+use superstep_analysis::scan::{CaptureScan, scan};
+use superstep_analysis::{AnalysisError, analyse, analyse_and_scan, tables};
 use superstep_testing::{self as testing, CaptureBuilder};
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Block, Capture, CopyDirection, Event, Gap,
@@ -98,6 +99,47 @@ fn reallocated_memory_is_uninitialised() {
     assert_eq!(found.communication.unwritten, []);
     let why = found.initialisation_unknown.unwrap();
     assert!(why.contains("incomplete"), "{why}");
+}
+
+/// The first capture has accesses outside the grid and past an allocation, and a site in no table.
+#[test]
+fn one_pass_verifies_and_analyses_like_two() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = CaptureBuilder::new(folder.path(), &module());
+    capture.allocate(ARRAY, 4096, AllocationKind::Device);
+    for stream in [0, 1] {
+        let valid = [warp(0, 0, ARRAY), warp(1, 1, ARRAY + 128)];
+        let invalid = [warp(0, 7, ARRAY), warp(1, 0, SYMBOL), warp(9, 0, ARRAY)];
+        let invalid = &invalid[..3 - stream as usize];
+        capture.launch(launch(stream), &[&valid[..], invalid, &valid[..]]);
+    }
+    let capture = capture.finish();
+    let limit = MemoryLimit::none();
+    // A site in no table fails the analysis, but not the verification.
+    assert!(analyse_and_scan(&capture, Options::everything(), &limit).is_err());
+    let problems = |scan: &CaptureScan| {
+        let groups = scan.violations.each_ref().map(|it| it.groups);
+        let firsts: Vec<_> = (scan.violations.iter())
+            .flat_map(|it| it.first.clone())
+            .collect();
+        (groups, firsts)
+    };
+    assert_eq!(problems(&scan(&capture).unwrap()).0, [2, 0, 1, 2]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let capture = write(folder.path(), true);
+    let (analysis, found) = analyse_and_scan(&capture, Options::everything(), &limit).unwrap();
+    assert_eq!(analysis, analyse(&capture, Options::everything()).unwrap());
+    let expected = scan(&capture).unwrap();
+    assert_eq!(found.digest, expected.digest);
+    assert_eq!(problems(&found), problems(&expected));
+    assert_eq!(found.launches.len(), expected.launches.len());
+    for (found, expected) in found.launches.iter().zip(&expected.launches) {
+        assert_eq!(found.launch, expected.launch);
+        assert_eq!(found.digest, expected.digest);
+        assert_eq!(found.sites, expected.sites);
+        assert!(found.thread_accesses() > 0);
+    }
 }
 
 #[test]

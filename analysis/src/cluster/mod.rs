@@ -105,6 +105,7 @@ impl Map {
             let mut source = LaunchChunks {
                 capture: &self.capture,
                 chunks: &std::mem::take(&mut self.skipped),
+                scanner: None,
             };
             cutter.skip(launch, &source)?;
             source.chunks = std::slice::from_ref(&chunk);

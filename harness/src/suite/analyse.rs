@@ -8,46 +8,72 @@ use superstep_analysis::metrics::arrays;
 use superstep_analysis::run_summary::{
     BenchmarkSummary, CommunicationSummary, RunSummary, WithinLaunchSummary,
 };
-use superstep_analysis::{Analysis, analyse_within, tables};
+use superstep_analysis::{Analysis, analyse_and_scan, analyse_within, tables};
 use superstep_report::{ReportError, page, published};
 use superstep_table::Table;
-use superstep_trace::{ArrayName, Capture, SourcePlace};
+use superstep_trace::{ArrayName, Capture, SiteTable, SourcePlace};
 
 use crate::capture;
 use crate::results::RunFolder;
 use crate::suite::{AnalysisOptions, memory_limit};
-use crate::verify;
+use crate::verify::{self, CaptureScan};
 use superstep_build::failure::{Failure, FailureKind, chain};
 
-/// Analyses a capture for the benchmark's record, and writes its tables into `folder`, which also holds temporary
-/// files.
-pub(super) fn benchmark(
+/// Verifies and analyses a capture in one pass; `folder` holds temporary files. A failure of the analysis does not
+/// hide the result of the verification.
+pub(super) fn verify_and_analyse<'a>(
+    capture: &'a Capture,
+    folder: &Path,
+    options: &AnalysisOptions,
+) -> Result<(CaptureScan<'a>, Result<Analysis, Failure>), Failure> {
+    let limit = memory_limit(options.analysis_memory, folder);
+    match analyse_and_scan(capture, requested(options), &limit) {
+        Ok((analysis, scan)) => Ok((scan, Ok(analysis))),
+        Err(error) => {
+            let scan = verify::scan(capture).map_err(capture::failure)?;
+            Ok((scan, Err(capture::failure(error))))
+        }
+    }
+}
+
+pub(super) fn analyse(
     capture: &Capture,
     folder: &Path,
     options: &AnalysisOptions,
-    record: &mut BenchmarkSummary,
-) -> Result<(Analysis, Vec<Table>), Failure> {
-    std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
+) -> Result<Analysis, Failure> {
     let limit = memory_limit(options.analysis_memory, folder);
-    let requested = Options {
+    analyse_within(capture, requested(options), &limit).map_err(capture::failure)
+}
+
+fn requested(options: &AnalysisOptions) -> Options {
+    Options {
         matching: options.matching,
         ..Options::everything()
-    };
-    let analysis = analyse_within(capture, requested, &limit).map_err(capture::failure)?;
-    let check = verify::uninitialised(&analysis, capture.sites());
-    record.verification.push(check);
+    }
+}
+
+/// Adds an analysis to the benchmark's record, and writes its tables into `folder`.
+pub(super) fn add(
+    analysis: &Analysis,
+    sites: &SiteTable,
+    folder: &Path,
+    options: &AnalysisOptions,
+    record: &mut BenchmarkSummary,
+) -> Result<Vec<Table>, Failure> {
+    record
+        .verification
+        .push(verify::uninitialised(analysis, sites));
     let mut communication = CommunicationSummary::from(&analysis.communication.total);
     if let Some(in_situ) = &analysis.in_situ {
         communication.set_bounds(&in_situ.total);
     }
     record.communication = Some(communication);
-    if requested.matching == Matching::Bytes {
-        record.within_launch = Some(WithinLaunchSummary::new(&analysis, capture.sites()));
+    if options.matching == Matching::Bytes {
+        record.within_launch = Some(WithinLaunchSummary::new(analysis, sites));
     }
-    let tables =
-        tables::tables(&analysis, capture.sites(), &options.metrics.settings()).map_err(failure)?;
+    let tables = tables::tables(analysis, sites, &options.metrics.settings()).map_err(failure)?;
     tables::write(folder, &tables).map_err(failure)?;
-    Ok((analysis, tables))
+    Ok(tables)
 }
 
 pub(super) fn communication(

@@ -112,12 +112,16 @@ impl Attempt<'_> {
         for kernel in &mut self.record.kernel_times {
             kernel.name = capture.sites().display_name(&kernel.name).to_owned();
         }
-        let scan = {
-            let _step = self.step("verification", Some(&capture));
-            verify::scan(&capture).map_err(capture::failure)?
+        let begin = Instant::now();
+        let folder = self.tables_folder()?;
+        let (scan, analysis) = {
+            let _step = self.step("verification and analysis", Some(&capture));
+            analyse::verify_and_analyse(&capture, &folder, &self.suite.options.analysis)?
         };
         let equal = self.counts_equal(&scan, runs)?;
-        let (totals, analysis, _) = self.fill_from(&capture, &scan, equal)?;
+        let totals = self.add_scan(&capture, &scan, equal)?;
+        let analysis = analysis?;
+        self.add_analysis(&capture, &analysis, begin)?;
         self.compare_with_known(&scan)?;
         if self.suite.options.running.repeat > 1 {
             let first = self.as_golden(&scan);
@@ -264,13 +268,13 @@ impl Attempt<'_> {
         run.check_end(self.case)
     }
 
-    /// Verifies and analyses one capture; `equal` is its comparison with the counting run.
-    pub(super) fn fill_from(
+    /// Adds the results of the verification of one capture; `equal` is its comparison with the counting run.
+    pub(super) fn add_scan(
         &mut self,
         capture: &Capture,
         scan: &CaptureScan,
         equal: Check,
-    ) -> Result<(Totals, Analysis, Vec<Table>), Failure> {
+    ) -> Result<Totals, Failure> {
         let bytes = capture.stored_bytes().map_err(capture::failure)?;
         self.record.capture_bytes = Some(bytes);
         self.record.in_situ = scan.is_in_situ();
@@ -294,13 +298,33 @@ impl Attempt<'_> {
         }
         let totals = verify::totals(scan);
         self.fill_totals(scan, &totals);
-        let begin = Instant::now();
-        let folder = self.suite.progress.folder.tables(&self.record.name);
-        let options = &self.suite.options.analysis;
-        let _step = self.step("analysis", Some(capture));
-        let (analysis, tables) = analyse::benchmark(capture, &folder, options, &mut self.record)?;
+        Ok(totals)
+    }
+
+    /// Adds the results and tables of an analysis that began at `begin`.
+    pub(super) fn add_analysis(
+        &mut self,
+        capture: &Capture,
+        analysis: &Analysis,
+        begin: Instant,
+    ) -> Result<Vec<Table>, Failure> {
+        let (folder, options) = (self.tables_folder()?, &self.suite.options.analysis);
+        let tables = analyse::add(
+            analysis,
+            capture.sites(),
+            &folder,
+            options,
+            &mut self.record,
+        )?;
         self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
-        Ok((totals, analysis, tables))
+        Ok(tables)
+    }
+
+    /// Creates the folder of the benchmark's tables, which also holds temporary files.
+    pub(super) fn tables_folder(&self) -> Result<PathBuf, Failure> {
+        let folder = self.suite.progress.folder.tables(&self.record.name);
+        fs::create_dir_all(&folder).map_err(Failure::io("create", &folder))?;
+        Ok(folder)
     }
 
     /// Copies the source files of the program's accesses into the run's folder, for the report.

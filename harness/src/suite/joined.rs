@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 use superstep_analysis::run_summary::{
     BenchmarkSummary, Check, CommunicationSummary, ProcessSummary, SelectionSummary, Status,
@@ -11,6 +12,7 @@ use superstep_analysis::scan::CaptureScan;
 use superstep_analysis::tables;
 use superstep_trace::{Capture, LaunchDigest, SampleUnit};
 
+use super::analyse;
 use super::benchmark::{Attempt, Runs};
 use super::execute::Run;
 use super::processes::ProcessRun;
@@ -84,7 +86,13 @@ impl<'a> Attempt<'a> {
         let processes = runs.traced.processes.iter().zip(&captures);
         for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
             let mut part = self.process_attempt(process, capture);
-            let (part_totals, _, tables) = part.fill_from(capture, scan, equal)?;
+            let part_totals = part.add_scan(capture, scan, equal)?;
+            let (begin, folder) = (Instant::now(), part.tables_folder()?);
+            let analysis = {
+                let _step = part.step("analysis", Some(capture));
+                analyse::analyse(capture, &folder, &self.suite.options.analysis)?
+            };
+            let tables = part.add_analysis(capture, &analysis, begin)?;
             part.record.status = match part.record.verification.iter().any(Check::failed) {
                 true => Status::Failed,
                 false => Status::Passed,

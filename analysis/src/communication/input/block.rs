@@ -5,8 +5,8 @@ use super::record::{Record, Survey};
 use crate::communication::spill::file::{Piece, SpillFile, SpillFolder, pack};
 use crate::communication::state::shard::Records;
 use crate::error::Result;
-use crate::parallel::mapped;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::parallel::{Pool, mapped};
+use std::sync::Arc;
 
 /// Number of shards, a power of two: many more than cores, to balance uneven shards and keep each shard's part of a
 /// launch small.
@@ -38,32 +38,6 @@ fn bucket_of(number: u64) -> usize {
 }
 
 const _: () = assert!(SHARDS.is_power_of_two() && BUCKETS.is_power_of_two());
-
-pub(crate) struct Pool<T>(Mutex<Vec<T>>);
-
-impl<T> Pool<T> {
-    pub(crate) const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
-    }
-
-    fn objects(&self) -> MutexGuard<'_, Vec<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Frees the objects that are not in use.
-    pub(crate) fn clear(&self) {
-        self.objects().clear();
-    }
-
-    /// Lends a free object to `work`; creates one with `new` if there is none.
-    pub(crate) fn with<R>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T) -> R) -> R {
-        let free = self.objects().pop();
-        let mut object = free.unwrap_or_else(new);
-        let result = work(&mut object);
-        self.objects().push(object);
-        result
-    }
-}
 
 pub(crate) enum Block {
     /// Records in memory, and the end of each shard's records.

@@ -1,6 +1,6 @@
 //! Reads the accesses of launches and cuts them into records.
 
-use super::block::{BLOCK_RECORDS, Block, Pool, ShardCounts, Spare};
+use super::block::{BLOCK_RECORDS, Block, ShardCounts, Spare};
 use super::phases::Phases;
 use super::record::{MAX_SITE, Record, WideAccess, WideAccesses, starts};
 use super::repeats::Repeats;
@@ -8,7 +8,7 @@ use crate::communication::engine::Options;
 use crate::communication::state::shadow::Tag;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
-use crate::parallel::mapped;
+use crate::parallel::{Pool, mapped};
 use crate::scan::SiteCount;
 use crate::sites::{BySite, SiteOps};
 use rayon::prelude::*;
