@@ -10,7 +10,7 @@ const SLOTS: usize = 1 << 10;
 const TRIAL: u32 = 1 << 10;
 
 /// The latest accesses of one warp at one site, by lane.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Slot {
     /// Value of [`Known::search`] when the slot was used last.
     search: u64,
@@ -28,19 +28,6 @@ struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Self = Self {
-        search: 0,
-        site: SiteId(0),
-        cta: 0,
-        warp: 0,
-        width_bytes: 0,
-        accessed: 0,
-        hashed: 0,
-        addresses: [0; WARP_LANES],
-        hashes: [[0; WARP_LANES]; 2],
-        sum: [0; 2],
-    };
-
     fn is_of(&self, search: u64, group: &AccessGroup) -> bool {
         self.search == search
             && (self.site, self.cta, self.warp, self.width_bytes)
@@ -83,7 +70,7 @@ pub struct Known {
 impl Default for Known {
     fn default() -> Self {
         Self {
-            slots: vec![Slot::EMPTY; SLOTS],
+            slots: vec![Slot::default(); SLOTS],
             search: 0,
             is_searching: true,
             searched: 0,
