@@ -201,7 +201,7 @@ impl Encoder {
         if slot == next {
             self.state.add(group.site.0, group.width_bytes);
             self.ranges.push(Range::NONE);
-            self.last.push(LastOffsets::NONE);
+            self.last.push(LastOffsets::default());
             varint::append(&mut self.places, u64::from(group.site.0));
             varint::append(&mut self.places, u64::from(group.width_bytes));
         }

@@ -14,7 +14,7 @@ use crate::{AccessGroup, WARP_LANES};
 /// With fewer lanes, other forms are shorter.
 const MIN_LANES: u32 = 3;
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 #[repr(align(64))]
 pub(super) struct LastOffsets {
     offsets: Numbers,
@@ -25,12 +25,6 @@ pub(super) struct LastOffsets {
 }
 
 impl LastOffsets {
-    pub(super) const NONE: LastOffsets = LastOffsets {
-        offsets: [0; WARP_LANES],
-        mask: 0,
-        is_ahead: false,
-    };
-
     #[inline(always)]
     pub(super) fn invalidate(&mut self) {
         self.mask = 0;
