@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -14,24 +14,18 @@ macro_rules! id {
                 self.0.fmt(f)
             }
         }
-    };
+    )*};
 }
 
-id! {
+ids! {
     /// The superstep: the index of a launch within its stream, from 0, counting launches of all kernels.
-    LaunchId
-}
-id! {
+    LaunchId;
     /// Index of a CUDA stream within the program, in order of first use; the default stream is 0.
-    StreamId
-}
-id! {
+    StreamId;
     /// A static memory instruction: module index in the high 16 bits, index within the module in the low 16.
-    SiteId
-}
-id! {
+    SiteId;
     /// Ordinal of an allocation or symbol within the program, from 0, in order of appearance; never reused.
-    AllocationId
+    AllocationId;
 }
 
 impl SiteId {
