@@ -1,26 +1,19 @@
 //! Variable-length integers: LEB128, zigzag-encoded if signed.
 
-/// Writes `value` at `at` and returns the position after it. `buffer` must have ten bytes left.
 #[inline(always)]
-pub(crate) fn put(buffer: &mut [u8], mut at: usize, mut value: u64) -> usize {
-    while value >= 0x80 {
-        buffer[at] = value as u8 | 0x80;
-        value >>= 7;
-        at += 1;
-    }
-    buffer[at] = value as u8;
-    at + 1
-}
-
-#[inline(always)]
-pub(crate) fn append(out: &mut Vec<u8>, value: u64) {
+pub(crate) fn append(out: &mut Vec<u8>, mut value: u64) {
     if value < 0x80 {
         out.push(value as u8);
         return;
     }
-    let mut bytes = [0; 10];
-    let length = put(&mut bytes, 0, value);
-    out.extend_from_slice(&bytes[..length]);
+    let (mut bytes, mut last) = ([0; 10], 0);
+    while value >= 0x80 {
+        bytes[last] = value as u8 | 0x80;
+        value >>= 7;
+        last += 1;
+    }
+    bytes[last] = value as u8;
+    out.extend_from_slice(&bytes[..=last]);
 }
 
 /// Reads an integer at `*at`; returns `None` if it is incomplete or longer than 64 bits.

@@ -6,8 +6,10 @@ use proptest::prelude::*;
 proptest! {
     #[test]
     fn round_trip(value: u64) {
-        let mut buffer = [0xff; 10];
-        let end = put(&mut buffer, 0, value);
+        let mut buffer = Vec::new();
+        append(&mut buffer, value);
+        let end = buffer.len();
+        buffer.push(0xff);
         let mut at = 0;
         prop_assert_eq!(get(&buffer, &mut at), Some(value));
         prop_assert_eq!(at, end);
