@@ -203,25 +203,22 @@ macro_rules! vectorised {
         $visibility fn $name($($argument: $type),+) -> $result {
             #[inline(always)]
             fn plain($($argument: $type),+) -> $result $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                use std::arch::is_x86_feature_detected as has;
-                #[target_feature(enable = "avx512f,avx512dq")]
-                fn avx512($($argument: $type),+) -> $result {
-                    plain($($argument),+)
-                }
-                #[target_feature(enable = "avx2")]
-                fn avx2($($argument: $type),+) -> $result {
-                    plain($($argument),+)
-                }
-                if has!("avx512f") && has!("avx512dq") {
-                    // SAFETY: the processor has these features.
-                    return unsafe { avx512($($argument),+) };
-                }
-                if has!("avx2") {
-                    // SAFETY: the processor has this feature.
-                    return unsafe { avx2($($argument),+) };
-                }
+            use std::arch::is_x86_feature_detected as has;
+            #[target_feature(enable = "avx512f,avx512dq")]
+            fn avx512($($argument: $type),+) -> $result {
+                plain($($argument),+)
+            }
+            #[target_feature(enable = "avx2")]
+            fn avx2($($argument: $type),+) -> $result {
+                plain($($argument),+)
+            }
+            if has!("avx512f") && has!("avx512dq") {
+                // SAFETY: the processor has these features.
+                return unsafe { avx512($($argument),+) };
+            }
+            if has!("avx2") {
+                // SAFETY: the processor has this feature.
+                return unsafe { avx2($($argument),+) };
             }
             plain($($argument),+)
         }
