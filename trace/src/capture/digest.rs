@@ -127,12 +127,10 @@ impl<'a> Places<'a> {
         let mut some_lanes;
         let lanes = match group.mask {
             u32::MAX => &LANES,
-            mask => {
+            _ => {
                 some_lanes = [0; WARP_LANES];
-                let mut rest = mask;
-                for lane in &mut some_lanes[..addresses.len()] {
-                    *lane = u64::from(rest.trailing_zeros());
-                    rest &= rest.wrapping_sub(1);
+                for (entry, (lane, _)) in some_lanes.iter_mut().zip(group.by_lane()) {
+                    *entry = lane as u64;
                 }
                 &some_lanes
             }
