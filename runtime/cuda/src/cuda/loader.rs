@@ -10,10 +10,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 type Find = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-unsafe extern "C" {
-    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
-}
-
 /// The C library's `dlsym`; null until its first use.
 pub static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -27,7 +23,8 @@ pub fn dlsym() -> Find {
     if real.is_null() {
         let name = c"dlsym".as_ptr();
         // SAFETY: both names are NUL-terminated.
-        let find = |version: &CStr| unsafe { dlvsym(libc::RTLD_NEXT, name, version.as_ptr()) };
+        let find =
+            |version: &CStr| unsafe { libc::dlvsym(libc::RTLD_NEXT, name, version.as_ptr()) };
         // The versions in glibc for x86-64, before and after libdl became part of libc.
         let found = [c"GLIBC_2.2.5", c"GLIBC_2.34"].into_iter().map(find);
         let nothing = find_nothing as *mut c_void;

@@ -8,11 +8,7 @@
 use super::calls;
 use super::driver::replacement;
 use crate::cuda::loader::{DLSYM, dlsym as real};
-use std::ffi::{CStr, c_char, c_int, c_void};
-
-unsafe extern "C" {
-    fn dladdr(address: *const c_void, found: *mut libc::Dl_info) -> c_int;
-}
+use std::ffi::{CStr, c_char, c_void};
 
 /// Interposes the C library's `dlsym`.
 ///
@@ -80,7 +76,7 @@ fn is_libcudart(caller: *const c_void) -> bool {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: the pointer points to room for the structure, which is filled unless the result is 0.
     let name = unsafe {
-        match dladdr(caller, found.as_mut_ptr()) {
+        match libc::dladdr(caller, found.as_mut_ptr()) {
             0 => return false,
             _ => found.assume_init().dli_fname,
         }
