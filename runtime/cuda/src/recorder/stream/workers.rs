@@ -9,7 +9,7 @@ use crate::recorder::drain::queue::{Queue, Ticket};
 use crate::recorder::thesis::consumer::{Ending, MAX_NAP, MIN_NAP, QUIET_AFTER, Sink};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use superstep_abi::RecordSink;
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, Offsets, Transport, WARP_LANES};
@@ -26,12 +26,7 @@ const BUSY_AFTER: Duration = Duration::from_secs(1);
 const RETAINED_BYTES: usize = 64 << 20;
 
 /// Totals of the data that the workers of all buffers have received.
-pub static TOTALS: Mutex<Transport> = Mutex::new(Transport {
-    bytes: 0,
-    pieces: 0,
-    groups: 0,
-    accesses: 0,
-});
+pub static TOTALS: LazyLock<Mutex<Transport>> = LazyLock::new(Mutex::default);
 
 pub struct Team {
     size: usize,
