@@ -77,13 +77,6 @@ struct State {
     closing: bool,
 }
 
-impl State {
-    fn get(&self, serial: u64) -> Option<&Arc<Ticket>> {
-        let first = self.launches.front()?.serial;
-        self.launches.get(serial.checked_sub(first)? as usize)
-    }
-}
-
 #[derive(Default)]
 pub struct Queue {
     state: Mutex<State>,
@@ -143,7 +136,7 @@ impl Queue {
     pub fn sleep_until(&self, serial: u64, patience: Duration) {
         let mut state = self.state.lock();
         state.sleepers += 1;
-        let waiting = |state: &mut State| !state.closing && state.get(serial).is_none();
+        let waiting = |state: &mut State| !state.closing && state.next_serial <= serial;
         self.changed.wait_while_for(&mut state, waiting, patience);
         state.sleepers -= 1;
     }
