@@ -117,7 +117,7 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
             error,
         })
     };
-    let (binary, table) = (read(binary)?, read(table)?);
+    let (mut binary, table) = (read(binary)?, read(table)?);
     runtime().built_for(&module.protocol);
     let table = session().registry().register_json(&table)?;
     for library in libraries {
@@ -131,12 +131,9 @@ fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTabl
         }
     }
     // The runtime reads aligned eight-byte words from the binary.
-    let mut words = vec![0u64; binary.len().div_ceil(8)];
-    for (word, bytes) in words.iter_mut().zip(binary.chunks(8)) {
-        let mut whole = [0; 8];
-        whole[..bytes.len()].copy_from_slice(bytes);
-        *word = u64::from_ne_bytes(whole);
-    }
+    binary.resize(binary.len().next_multiple_of(8), 0);
+    let words = binary.as_chunks().0.iter().copied();
+    let words: Vec<u64> = words.map(u64::from_ne_bytes).collect();
     let image = words.leak().as_ptr().cast();
     Ok((Box::leak(Box::new(FatBinaryWrapper::new(image))), table))
 }
