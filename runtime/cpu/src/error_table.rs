@@ -1,141 +1,155 @@
 //! The error codes of CUDA 12.9, with names and texts.
 
-use std::ffi::CStr;
+use crate::errors::CudaError;
+use cudarc::runtime::sys::cudaError;
+use std::ffi::{CStr, c_int};
+use superstep_runtime_core::cuda::c_name;
 
-/// `(code, name, text)`, sorted by code.
-#[rustfmt::skip]
-pub const ERRORS: &[(i32, &CStr, &CStr)] = &[
-    (0, c"cudaSuccess", c"no error"),
-    (1, c"cudaErrorInvalidValue", c"invalid argument"),
-    (2, c"cudaErrorMemoryAllocation", c"out of memory"),
-    (3, c"cudaErrorInitializationError", c"initialization error"),
-    (4, c"cudaErrorCudartUnloading", c"driver shutting down"),
-    (5, c"cudaErrorProfilerDisabled", c"profiler disabled while using external profiling tool"),
-    (6, c"cudaErrorProfilerNotInitialized", c"profiler not initialized: call cudaProfilerInitialize()"),
-    (7, c"cudaErrorProfilerAlreadyStarted", c"profiler already started"),
-    (8, c"cudaErrorProfilerAlreadyStopped", c"profiler already stopped"),
-    (9, c"cudaErrorInvalidConfiguration", c"invalid configuration argument"),
-    (12, c"cudaErrorInvalidPitchValue", c"invalid pitch argument"),
-    (13, c"cudaErrorInvalidSymbol", c"invalid device symbol"),
-    (16, c"cudaErrorInvalidHostPointer", c"invalid host pointer"),
-    (17, c"cudaErrorInvalidDevicePointer", c"invalid device pointer"),
-    (18, c"cudaErrorInvalidTexture", c"invalid texture reference"),
-    (19, c"cudaErrorInvalidTextureBinding", c"texture is not bound to a pointer"),
-    (20, c"cudaErrorInvalidChannelDescriptor", c"invalid channel descriptor"),
-    (21, c"cudaErrorInvalidMemcpyDirection", c"invalid copy direction for memcpy"),
-    (22, c"cudaErrorAddressOfConstant", c"invalid address of constant"),
-    (23, c"cudaErrorTextureFetchFailed", c"fetch from texture failed"),
-    (24, c"cudaErrorTextureNotBound", c"cannot fetch from a texture that is not bound"),
-    (25, c"cudaErrorSynchronizationError", c"incorrect use of __syncthreads()"),
-    (26, c"cudaErrorInvalidFilterSetting", c"linear filtering not supported for non-float type"),
-    (27, c"cudaErrorInvalidNormSetting", c"read as normalized float not supported for data type"),
-    (28, c"cudaErrorMixedDeviceExecution", c"device emulation mode and device execution mode cannot be mixed"),
-    (31, c"cudaErrorNotYetImplemented", c"feature not yet implemented"),
-    (32, c"cudaErrorMemoryValueTooLarge", c"memory size or pointer value too large to fit in 32 bit"),
-    (34, c"cudaErrorStubLibrary", c"CUDA driver is a stub library"),
-    (35, c"cudaErrorInsufficientDriver", c"CUDA driver version is insufficient for CUDA runtime version"),
-    (36, c"cudaErrorCallRequiresNewerDriver", c"API call is not supported in the installed CUDA driver"),
-    (37, c"cudaErrorInvalidSurface", c"invalid surface reference"),
-    (43, c"cudaErrorDuplicateVariableName", c"duplicate global variable looked up by string name"),
-    (44, c"cudaErrorDuplicateTextureName", c"duplicate texture looked up by string name"),
-    (45, c"cudaErrorDuplicateSurfaceName", c"duplicate surface looked up by string name"),
-    (46, c"cudaErrorDevicesUnavailable", c"CUDA-capable device(s) is/are busy or unavailable"),
-    (49, c"cudaErrorIncompatibleDriverContext", c"incompatible driver context"),
-    (52, c"cudaErrorMissingConfiguration", c"__global__ function call is not configured"),
-    (53, c"cudaErrorPriorLaunchFailure", c"unspecified launch failure in prior launch"),
-    (65, c"cudaErrorLaunchMaxDepthExceeded", c"launch would exceed maximum depth of nested launches"),
-    (66, c"cudaErrorLaunchFileScopedTex", c"launch failed because kernel uses unsupported, file-scoped textures (texture objects are supported)"),
-    (67, c"cudaErrorLaunchFileScopedSurf", c"launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are supported)"),
-    (68, c"cudaErrorSyncDepthExceeded", c"cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth"),
-    (69, c"cudaErrorLaunchPendingCountExceeded", c"launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount"),
-    (98, c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
-    (100, c"cudaErrorNoDevice", c"no CUDA-capable device is detected"),
-    (101, c"cudaErrorInvalidDevice", c"invalid device ordinal"),
-    (102, c"cudaErrorDeviceNotLicensed", c"device doesn't have valid Grid license"),
-    (103, c"cudaErrorSoftwareValidityNotEstablished", c"integrity checks failed"),
-    (127, c"cudaErrorStartupFailure", c"startup failure in cuda runtime"),
-    (200, c"cudaErrorInvalidKernelImage", c"device kernel image is invalid"),
-    (201, c"cudaErrorDeviceUninitialized", c"invalid device context"),
-    (205, c"cudaErrorMapBufferObjectFailed", c"mapping of buffer object failed"),
-    (206, c"cudaErrorUnmapBufferObjectFailed", c"unmapping of buffer object failed"),
-    (207, c"cudaErrorArrayIsMapped", c"array is mapped"),
-    (208, c"cudaErrorAlreadyMapped", c"resource already mapped"),
-    (209, c"cudaErrorNoKernelImageForDevice", c"no kernel image is available for execution on the device"),
-    (210, c"cudaErrorAlreadyAcquired", c"resource already acquired"),
-    (211, c"cudaErrorNotMapped", c"resource not mapped"),
-    (212, c"cudaErrorNotMappedAsArray", c"resource not mapped as array"),
-    (213, c"cudaErrorNotMappedAsPointer", c"resource not mapped as pointer"),
-    (214, c"cudaErrorECCUncorrectable", c"uncorrectable ECC error encountered"),
-    (215, c"cudaErrorUnsupportedLimit", c"limit is not supported on this architecture"),
-    (216, c"cudaErrorDeviceAlreadyInUse", c"exclusive-thread device already in use by a different thread"),
-    (217, c"cudaErrorPeerAccessUnsupported", c"peer access is not supported between these two devices"),
-    (218, c"cudaErrorInvalidPtx", c"a PTX JIT compilation failed"),
-    (219, c"cudaErrorInvalidGraphicsContext", c"invalid OpenGL or DirectX context"),
-    (220, c"cudaErrorNvlinkUncorrectable", c"uncorrectable NVLink error detected during the execution"),
-    (221, c"cudaErrorJitCompilerNotFound", c"PTX JIT compiler library not found"),
-    (222, c"cudaErrorUnsupportedPtxVersion", c"the provided PTX was compiled with an unsupported toolchain."),
-    (223, c"cudaErrorJitCompilationDisabled", c"PTX JIT compilation was disabled"),
-    (224, c"cudaErrorUnsupportedExecAffinity", c"the provided execution affinity is not supported"),
-    (225, c"cudaErrorUnsupportedDevSideSync", c"the provided PTX contains unsupported call to cudaDeviceSynchronize"),
-    (226, c"cudaErrorContained", c"Invalid access of peer GPU memory over nvlink or a hardware error"),
-    (300, c"cudaErrorInvalidSource", c"device kernel image is invalid"),
-    (301, c"cudaErrorFileNotFound", c"file not found"),
-    (302, c"cudaErrorSharedObjectSymbolNotFound", c"shared object symbol not found"),
-    (303, c"cudaErrorSharedObjectInitFailed", c"shared object initialization failed"),
-    (304, c"cudaErrorOperatingSystem", c"OS call failed or operation not supported on this OS"),
-    (400, c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),
-    (401, c"cudaErrorIllegalState", c"the operation cannot be performed in the present state"),
-    (402, c"cudaErrorLossyQuery", c"attempted introspection would be semantically lossy"),
-    (500, c"cudaErrorSymbolNotFound", c"named symbol not found"),
-    (600, c"cudaErrorNotReady", c"device not ready"),
-    (700, c"cudaErrorIllegalAddress", c"an illegal memory access was encountered"),
-    (701, c"cudaErrorLaunchOutOfResources", c"too many resources requested for launch"),
-    (702, c"cudaErrorLaunchTimeout", c"the launch timed out and was terminated"),
-    (703, c"cudaErrorLaunchIncompatibleTexturing", c"launch uses incompatible texturing mode"),
-    (704, c"cudaErrorPeerAccessAlreadyEnabled", c"peer access is already enabled"),
-    (705, c"cudaErrorPeerAccessNotEnabled", c"peer access has not been enabled"),
-    (708, c"cudaErrorSetOnActiveProcess", c"cannot set while device is active in this process"),
-    (709, c"cudaErrorContextIsDestroyed", c"context is destroyed"),
-    (710, c"cudaErrorAssert", c"device-side assert triggered"),
-    (711, c"cudaErrorTooManyPeers", c"peer mapping resources exhausted"),
-    (712, c"cudaErrorHostMemoryAlreadyRegistered", c"part or all of the requested memory range is already mapped"),
-    (713, c"cudaErrorHostMemoryNotRegistered", c"pointer does not correspond to a registered memory region"),
-    (714, c"cudaErrorHardwareStackError", c"hardware stack error"),
-    (715, c"cudaErrorIllegalInstruction", c"an illegal instruction was encountered"),
-    (716, c"cudaErrorMisalignedAddress", c"misaligned address"),
-    (717, c"cudaErrorInvalidAddressSpace", c"operation not supported on global/shared address space"),
-    (718, c"cudaErrorInvalidPc", c"invalid program counter"),
-    (719, c"cudaErrorLaunchFailure", c"unspecified launch failure"),
-    (720, c"cudaErrorCooperativeLaunchTooLarge", c"too many blocks in cooperative launch"),
-    (721, c"cudaErrorTensorMemoryLeak", c"tensor memory not completely freed"),
-    (800, c"cudaErrorNotPermitted", c"operation not permitted"),
-    (801, c"cudaErrorNotSupported", c"operation not supported"),
-    (802, c"cudaErrorSystemNotReady", c"system not yet initialized"),
-    (803, c"cudaErrorSystemDriverMismatch", c"system has unsupported display driver / cuda driver combination"),
-    (804, c"cudaErrorCompatNotSupportedOnDevice", c"forward compatibility was attempted on non supported HW"),
-    (805, c"cudaErrorMpsConnectionFailed", c"MPS client failed to connect to the MPS control daemon or the MPS server"),
-    (806, c"cudaErrorMpsRpcFailure", c"the remote procedural call between the MPS server and the MPS client failed"),
-    (807, c"cudaErrorMpsServerNotReady", c"MPS server is not ready to accept new MPS client requests"),
-    (808, c"cudaErrorMpsMaxClientsReached", c"the hardware resources required to create MPS client have been exhausted"),
-    (809, c"cudaErrorMpsMaxConnectionsReached", c"the hardware resources required to support device connections have been exhausted"),
-    (810, c"cudaErrorMpsClientTerminated", c"the MPS client has been terminated by the server"),
-    (811, c"cudaErrorCdpNotSupported", c"is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it"),
-    (812, c"cudaErrorCdpVersionMismatch", c"unsupported interaction between different versions of CUDA Dynamic Parallelism"),
-    (900, c"cudaErrorStreamCaptureUnsupported", c"operation not permitted when stream is capturing"),
-    (901, c"cudaErrorStreamCaptureInvalidated", c"operation failed due to a previous error during capture"),
-    (902, c"cudaErrorStreamCaptureMerge", c"operation would result in a merge of separate capture sequences"),
-    (903, c"cudaErrorStreamCaptureUnmatched", c"capture was not ended in the same stream as it began"),
-    (904, c"cudaErrorStreamCaptureUnjoined", c"capturing stream has unjoined work"),
-    (905, c"cudaErrorStreamCaptureIsolation", c"dependency created on uncaptured work in another stream"),
-    (906, c"cudaErrorStreamCaptureImplicit", c"operation would make the legacy stream depend on a capturing blocking stream"),
-    (907, c"cudaErrorCapturedEvent", c"operation not permitted on an event last recorded in a capturing stream"),
-    (908, c"cudaErrorStreamCaptureWrongThread", c"attempt to terminate a thread-local capture sequence from another thread"),
-    (909, c"cudaErrorTimeout", c"wait operation timed out"),
-    (910, c"cudaErrorGraphExecUpdateFailure", c"the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"),
-    (911, c"cudaErrorExternalDevice", c"an async error has occured in external entity outside of CUDA"),
-    (912, c"cudaErrorInvalidClusterSize", c"a kernel launch error has occurred due to cluster misconfiguration"),
-    (913, c"cudaErrorFunctionNotLoaded", c"the function handle is not loaded when calling an API that requires a loaded function"),
-    (914, c"cudaErrorInvalidResourceType", c"one or more resources passed in are not valid resource types for the operation"),
-    (915, c"cudaErrorInvalidResourceConfiguration", c"one or more resources are insufficient or non-applicable for the operation"),
-    (999, c"cudaErrorUnknown", c"unknown error"),
-];
+/// Lists all errors in the order of their codes. Those that this library returns are constants of [`CudaError`].
+macro_rules! errors {
+    ($($name:ident $([$constant:ident])? $text:literal)*) => {
+        impl CudaError {$($(
+            pub const $constant: CudaError = CudaError(cudaError::$name as c_int);
+        )?)*}
+
+        /// `(code, name, text)`, sorted by code.
+        pub const ERRORS: &[(c_int, &CStr, &CStr)] =
+            &[$((cudaError::$name as c_int, c_name(concat!(stringify!($name), "\0")), $text)),*];
+    };
+}
+
+errors! {
+    cudaSuccess c"no error"
+    cudaErrorInvalidValue [INVALID_VALUE] c"invalid argument"
+    cudaErrorMemoryAllocation [MEMORY_ALLOCATION] c"out of memory"
+    cudaErrorInitializationError [INITIALIZATION] c"initialization error"
+    cudaErrorCudartUnloading [CUDART_UNLOADING] c"driver shutting down"
+    cudaErrorProfilerDisabled c"profiler disabled while using external profiling tool"
+    cudaErrorProfilerNotInitialized c"profiler not initialized: call cudaProfilerInitialize()"
+    cudaErrorProfilerAlreadyStarted c"profiler already started"
+    cudaErrorProfilerAlreadyStopped c"profiler already stopped"
+    cudaErrorInvalidConfiguration [INVALID_CONFIGURATION] c"invalid configuration argument"
+    cudaErrorInvalidPitchValue [INVALID_PITCH] c"invalid pitch argument"
+    cudaErrorInvalidSymbol [INVALID_SYMBOL] c"invalid device symbol"
+    cudaErrorInvalidHostPointer c"invalid host pointer"
+    cudaErrorInvalidDevicePointer c"invalid device pointer"
+    cudaErrorInvalidTexture c"invalid texture reference"
+    cudaErrorInvalidTextureBinding c"texture is not bound to a pointer"
+    cudaErrorInvalidChannelDescriptor c"invalid channel descriptor"
+    cudaErrorInvalidMemcpyDirection [INVALID_MEMCPY_DIRECTION] c"invalid copy direction for memcpy"
+    cudaErrorAddressOfConstant c"invalid address of constant"
+    cudaErrorTextureFetchFailed c"fetch from texture failed"
+    cudaErrorTextureNotBound c"cannot fetch from a texture that is not bound"
+    cudaErrorSynchronizationError c"incorrect use of __syncthreads()"
+    cudaErrorInvalidFilterSetting c"linear filtering not supported for non-float type"
+    cudaErrorInvalidNormSetting c"read as normalized float not supported for data type"
+    cudaErrorMixedDeviceExecution c"device emulation mode and device execution mode cannot be mixed"
+    cudaErrorNotYetImplemented c"feature not yet implemented"
+    cudaErrorMemoryValueTooLarge c"memory size or pointer value too large to fit in 32 bit"
+    cudaErrorStubLibrary c"CUDA driver is a stub library"
+    cudaErrorInsufficientDriver c"CUDA driver version is insufficient for CUDA runtime version"
+    cudaErrorCallRequiresNewerDriver c"API call is not supported in the installed CUDA driver"
+    cudaErrorInvalidSurface c"invalid surface reference"
+    cudaErrorDuplicateVariableName c"duplicate global variable looked up by string name"
+    cudaErrorDuplicateTextureName c"duplicate texture looked up by string name"
+    cudaErrorDuplicateSurfaceName c"duplicate surface looked up by string name"
+    cudaErrorDevicesUnavailable c"CUDA-capable device(s) is/are busy or unavailable"
+    cudaErrorIncompatibleDriverContext c"incompatible driver context"
+    cudaErrorMissingConfiguration [MISSING_CONFIGURATION] c"__global__ function call is not configured"
+    cudaErrorPriorLaunchFailure c"unspecified launch failure in prior launch"
+    cudaErrorLaunchMaxDepthExceeded c"launch would exceed maximum depth of nested launches"
+    cudaErrorLaunchFileScopedTex c"launch failed because kernel uses unsupported, file-scoped textures (texture objects are supported)"
+    cudaErrorLaunchFileScopedSurf c"launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are supported)"
+    cudaErrorSyncDepthExceeded c"cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth"
+    cudaErrorLaunchPendingCountExceeded c"launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount"
+    cudaErrorInvalidDeviceFunction [INVALID_DEVICE_FUNCTION] c"invalid device function"
+    cudaErrorNoDevice c"no CUDA-capable device is detected"
+    cudaErrorInvalidDevice [INVALID_DEVICE] c"invalid device ordinal"
+    cudaErrorDeviceNotLicensed c"device doesn't have valid Grid license"
+    cudaErrorSoftwareValidityNotEstablished c"integrity checks failed"
+    cudaErrorStartupFailure c"startup failure in cuda runtime"
+    cudaErrorInvalidKernelImage c"device kernel image is invalid"
+    cudaErrorDeviceUninitialized c"invalid device context"
+    cudaErrorMapBufferObjectFailed c"mapping of buffer object failed"
+    cudaErrorUnmapBufferObjectFailed c"unmapping of buffer object failed"
+    cudaErrorArrayIsMapped c"array is mapped"
+    cudaErrorAlreadyMapped c"resource already mapped"
+    cudaErrorNoKernelImageForDevice c"no kernel image is available for execution on the device"
+    cudaErrorAlreadyAcquired c"resource already acquired"
+    cudaErrorNotMapped c"resource not mapped"
+    cudaErrorNotMappedAsArray c"resource not mapped as array"
+    cudaErrorNotMappedAsPointer c"resource not mapped as pointer"
+    cudaErrorECCUncorrectable c"uncorrectable ECC error encountered"
+    cudaErrorUnsupportedLimit c"limit is not supported on this architecture"
+    cudaErrorDeviceAlreadyInUse c"exclusive-thread device already in use by a different thread"
+    cudaErrorPeerAccessUnsupported c"peer access is not supported between these two devices"
+    cudaErrorInvalidPtx c"a PTX JIT compilation failed"
+    cudaErrorInvalidGraphicsContext c"invalid OpenGL or DirectX context"
+    cudaErrorNvlinkUncorrectable c"uncorrectable NVLink error detected during the execution"
+    cudaErrorJitCompilerNotFound c"PTX JIT compiler library not found"
+    cudaErrorUnsupportedPtxVersion c"the provided PTX was compiled with an unsupported toolchain."
+    cudaErrorJitCompilationDisabled c"PTX JIT compilation was disabled"
+    cudaErrorUnsupportedExecAffinity c"the provided execution affinity is not supported"
+    cudaErrorUnsupportedDevSideSync c"the provided PTX contains unsupported call to cudaDeviceSynchronize"
+    cudaErrorContained c"Invalid access of peer GPU memory over nvlink or a hardware error"
+    cudaErrorInvalidSource c"device kernel image is invalid"
+    cudaErrorFileNotFound c"file not found"
+    cudaErrorSharedObjectSymbolNotFound c"shared object symbol not found"
+    cudaErrorSharedObjectInitFailed c"shared object initialization failed"
+    cudaErrorOperatingSystem c"OS call failed or operation not supported on this OS"
+    cudaErrorInvalidResourceHandle [INVALID_RESOURCE_HANDLE] c"invalid resource handle"
+    cudaErrorIllegalState [ILLEGAL_STATE] c"the operation cannot be performed in the present state"
+    cudaErrorLossyQuery c"attempted introspection would be semantically lossy"
+    cudaErrorSymbolNotFound c"named symbol not found"
+    cudaErrorNotReady [NOT_READY] c"device not ready"
+    cudaErrorIllegalAddress [ILLEGAL_ADDRESS] c"an illegal memory access was encountered"
+    cudaErrorLaunchOutOfResources c"too many resources requested for launch"
+    cudaErrorLaunchTimeout c"the launch timed out and was terminated"
+    cudaErrorLaunchIncompatibleTexturing c"launch uses incompatible texturing mode"
+    cudaErrorPeerAccessAlreadyEnabled [PEER_ACCESS_ALREADY_ENABLED] c"peer access is already enabled"
+    cudaErrorPeerAccessNotEnabled [PEER_ACCESS_NOT_ENABLED] c"peer access has not been enabled"
+    cudaErrorSetOnActiveProcess c"cannot set while device is active in this process"
+    cudaErrorContextIsDestroyed c"context is destroyed"
+    cudaErrorAssert [ASSERT] c"device-side assert triggered"
+    cudaErrorTooManyPeers c"peer mapping resources exhausted"
+    cudaErrorHostMemoryAlreadyRegistered [HOST_MEMORY_ALREADY_REGISTERED] c"part or all of the requested memory range is already mapped"
+    cudaErrorHostMemoryNotRegistered [HOST_MEMORY_NOT_REGISTERED] c"pointer does not correspond to a registered memory region"
+    cudaErrorHardwareStackError c"hardware stack error"
+    cudaErrorIllegalInstruction c"an illegal instruction was encountered"
+    cudaErrorMisalignedAddress [MISALIGNED_ADDRESS] c"misaligned address"
+    cudaErrorInvalidAddressSpace c"operation not supported on global/shared address space"
+    cudaErrorInvalidPc c"invalid program counter"
+    cudaErrorLaunchFailure [LAUNCH_FAILURE] c"unspecified launch failure"
+    cudaErrorCooperativeLaunchTooLarge [COOPERATIVE_LAUNCH_TOO_LARGE] c"too many blocks in cooperative launch"
+    cudaErrorTensorMemoryLeak c"tensor memory not completely freed"
+    cudaErrorNotPermitted c"operation not permitted"
+    cudaErrorNotSupported [NOT_SUPPORTED] c"operation not supported"
+    cudaErrorSystemNotReady c"system not yet initialized"
+    cudaErrorSystemDriverMismatch c"system has unsupported display driver / cuda driver combination"
+    cudaErrorCompatNotSupportedOnDevice c"forward compatibility was attempted on non supported HW"
+    cudaErrorMpsConnectionFailed c"MPS client failed to connect to the MPS control daemon or the MPS server"
+    cudaErrorMpsRpcFailure c"the remote procedural call between the MPS server and the MPS client failed"
+    cudaErrorMpsServerNotReady c"MPS server is not ready to accept new MPS client requests"
+    cudaErrorMpsMaxClientsReached c"the hardware resources required to create MPS client have been exhausted"
+    cudaErrorMpsMaxConnectionsReached c"the hardware resources required to support device connections have been exhausted"
+    cudaErrorMpsClientTerminated c"the MPS client has been terminated by the server"
+    cudaErrorCdpNotSupported c"is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it"
+    cudaErrorCdpVersionMismatch c"unsupported interaction between different versions of CUDA Dynamic Parallelism"
+    cudaErrorStreamCaptureUnsupported [STREAM_CAPTURE_UNSUPPORTED] c"operation not permitted when stream is capturing"
+    cudaErrorStreamCaptureInvalidated c"operation failed due to a previous error during capture"
+    cudaErrorStreamCaptureMerge c"operation would result in a merge of separate capture sequences"
+    cudaErrorStreamCaptureUnmatched [STREAM_CAPTURE_UNMATCHED] c"capture was not ended in the same stream as it began"
+    cudaErrorStreamCaptureUnjoined c"capturing stream has unjoined work"
+    cudaErrorStreamCaptureIsolation c"dependency created on uncaptured work in another stream"
+    cudaErrorStreamCaptureImplicit c"operation would make the legacy stream depend on a capturing blocking stream"
+    cudaErrorCapturedEvent c"operation not permitted on an event last recorded in a capturing stream"
+    cudaErrorStreamCaptureWrongThread c"attempt to terminate a thread-local capture sequence from another thread"
+    cudaErrorTimeout c"wait operation timed out"
+    cudaErrorGraphExecUpdateFailure [GRAPH_EXEC_UPDATE_FAILURE] c"the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"
+    cudaErrorExternalDevice c"an async error has occured in external entity outside of CUDA"
+    cudaErrorInvalidClusterSize c"a kernel launch error has occurred due to cluster misconfiguration"
+    cudaErrorFunctionNotLoaded c"the function handle is not loaded when calling an API that requires a loaded function"
+    cudaErrorInvalidResourceType c"one or more resources passed in are not valid resource types for the operation"
+    cudaErrorInvalidResourceConfiguration c"one or more resources are insufficient or non-applicable for the operation"
+    cudaErrorUnknown c"unknown error"
+}

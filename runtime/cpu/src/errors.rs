@@ -1,52 +1,14 @@
 //! CUDA errors: codes, names, messages, each host thread's last error, and the sticky error.
 
 use crate::error_table::ERRORS;
-use cudarc::runtime::sys::cudaError;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 use superstep_runtime_core::is_used_fork;
 
+/// An error code. `error_table` names the codes that this library returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CudaError(pub c_int);
-
-macro_rules! codes {
-    ($($name:ident = $code:ident;)*) => {
-        impl CudaError {
-            $(pub const $name: CudaError = CudaError(cudaError::$code as c_int);)*
-        }
-    };
-}
-
-codes! {
-    INVALID_VALUE = cudaErrorInvalidValue;
-    MEMORY_ALLOCATION = cudaErrorMemoryAllocation;
-    INITIALIZATION = cudaErrorInitializationError;
-    CUDART_UNLOADING = cudaErrorCudartUnloading;
-    INVALID_CONFIGURATION = cudaErrorInvalidConfiguration;
-    INVALID_PITCH = cudaErrorInvalidPitchValue;
-    INVALID_SYMBOL = cudaErrorInvalidSymbol;
-    INVALID_MEMCPY_DIRECTION = cudaErrorInvalidMemcpyDirection;
-    MISSING_CONFIGURATION = cudaErrorMissingConfiguration;
-    INVALID_DEVICE_FUNCTION = cudaErrorInvalidDeviceFunction;
-    INVALID_DEVICE = cudaErrorInvalidDevice;
-    INVALID_RESOURCE_HANDLE = cudaErrorInvalidResourceHandle;
-    ILLEGAL_STATE = cudaErrorIllegalState;
-    NOT_READY = cudaErrorNotReady;
-    ILLEGAL_ADDRESS = cudaErrorIllegalAddress;
-    PEER_ACCESS_ALREADY_ENABLED = cudaErrorPeerAccessAlreadyEnabled;
-    PEER_ACCESS_NOT_ENABLED = cudaErrorPeerAccessNotEnabled;
-    HOST_MEMORY_ALREADY_REGISTERED = cudaErrorHostMemoryAlreadyRegistered;
-    HOST_MEMORY_NOT_REGISTERED = cudaErrorHostMemoryNotRegistered;
-    ASSERT = cudaErrorAssert;
-    MISALIGNED_ADDRESS = cudaErrorMisalignedAddress;
-    LAUNCH_FAILURE = cudaErrorLaunchFailure;
-    COOPERATIVE_LAUNCH_TOO_LARGE = cudaErrorCooperativeLaunchTooLarge;
-    STREAM_CAPTURE_UNSUPPORTED = cudaErrorStreamCaptureUnsupported;
-    STREAM_CAPTURE_UNMATCHED = cudaErrorStreamCaptureUnmatched;
-    GRAPH_EXEC_UPDATE_FAILURE = cudaErrorGraphExecUpdateFailure;
-    NOT_SUPPORTED = cudaErrorNotSupported;
-}
 
 pub type CudaResult = Result<(), CudaError>;
 
