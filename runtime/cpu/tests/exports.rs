@@ -18,7 +18,7 @@ const NAMES: &[&str] = &[
     "cudaGraphLaunch_ptsz",
     "cudaBindTexture",
     "__superstep_register_cpu_module",
-    "__superstep_barrier_reduce",
+    "__superstep_barrier_reduce_count",
     "__superstep_is_global",
     "__superstep_symbol_named",
 ];

@@ -138,12 +138,6 @@ pub extern "C" fn __superstep_barrier_reduce_count(
     }
 }
 
-/// Like [`__superstep_barrier_reduce_count`], but for all threads.
-#[unsafe(no_mangle)]
-pub extern "C" fn __superstep_barrier_reduce(id: u32, operation: u32, predicate: u32) -> u32 {
-    __superstep_barrier_reduce_count(id, operation, predicate, 0)
-}
-
 /// Exchanges `value` between the lanes of `mask` that have not exited. `out` receives the value of each lane that took
 /// part, and 0 for the others. Returns the lanes that took part.
 ///
@@ -250,11 +244,6 @@ pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
         worker.suspend(Pause::Waiting);
         worker.cta.borrow().answer(thread) as u32
     })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn __superstep_active_mask() -> u32 {
-    __superstep_active_mask_at(std::ptr::null())
 }
 
 /// Lets other threads of the CTA run.
