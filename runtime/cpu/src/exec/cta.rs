@@ -45,12 +45,6 @@ struct Gather {
     places: [*mut [u64; WARP_LANES as usize]; WARP_LANES as usize],
 }
 
-impl Gather {
-    fn is_complete(&self, present: u32) -> bool {
-        self.mask & present & !self.arrived == 0
-    }
-}
-
 /// The waiting threads of a CTA.
 #[derive(Debug, Default)]
 pub struct Cta {
@@ -199,16 +193,13 @@ impl Cta {
         gather.values[lane] = value;
         gather.places[lane] = place;
         self.states[thread as usize] = State::Gather(mask);
-        if gather.is_complete(self.present[warp as usize]) {
-            let gather = pending.swap_remove(index);
-            self.deliver(warp, &gather);
-        }
+        self.complete_gathers(warp);
         self.states[thread as usize] == State::Ready
     }
 
     fn complete_gathers(&mut self, warp: u32) {
         let (pending, present) = (warp as usize, self.present[warp as usize]);
-        let complete = |gather: &Gather| gather.is_complete(present);
+        let complete = |gather: &Gather| gather.mask & present & !gather.arrived == 0;
         while let Some(index) = self.gathers[pending].iter().position(complete) {
             let gather = self.gathers[pending].swap_remove(index);
             self.deliver(warp, &gather);
