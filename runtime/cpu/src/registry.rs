@@ -294,40 +294,28 @@ fn module_of(handle: FatBinary) -> u32 {
     u32::try_from(handle.addr().wrapping_sub(1)).unwrap_or(MISSING_MODULE)
 }
 
-/// `__cudaRegisterFunction`: binds a host function to a kernel's name. Additional arguments are ignored.
-///
-/// # Safety
-///
-/// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterFunction(
-    handle: FatBinary,
-    host_function: *const c_void,
-    _device_function: *mut c_char,
-    device_name: *const c_char,
-) {
-    // SAFETY: host code compiled by Clang passes a constant string.
-    let name = unsafe { text(device_name) };
-    let (function, key) = (host_function as usize, (module_of(handle), name));
-    REGISTRY.write().functions.insert(function, key);
+/// Defines functions that bind a host function or variable to its name in device code. Additional arguments are ignored.
+macro_rules! bind {
+    ($($name:ident $map:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        ///
+        /// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            handle: FatBinary, host: *const c_void, _device: *mut c_char, device_name: *const c_char
+        ) {
+            // SAFETY: host code compiled by Clang passes a constant string.
+            let name = unsafe { text(device_name) };
+            REGISTRY.write().$map.insert(host as usize, (module_of(handle), name));
+        }
+    )*};
 }
 
-/// `__cudaRegisterVar`: binds a host variable to a device variable's name. Additional arguments are ignored.
-///
-/// # Safety
-///
-/// `handle` must come from [`__cudaRegisterFatBinary`], and `device_name` must be NUL-terminated.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterVar(
-    handle: FatBinary,
-    host_variable: *const c_void,
-    _device_address: *mut c_char,
-    device_name: *const c_char,
-) {
-    // SAFETY: host code compiled by Clang passes a constant string.
-    let name = unsafe { text(device_name) };
-    let (variable, key) = (host_variable as usize, (module_of(handle), name));
-    REGISTRY.write().variables.insert(variable, key);
+bind! {
+    __cudaRegisterFunction functions;
+    __cudaRegisterVar variables;
 }
 
 #[cfg(test)]
