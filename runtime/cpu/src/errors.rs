@@ -30,9 +30,7 @@ pub fn clear_sticky() {
 
 /// Returns the sticky error as a result. In a fork of a process that had used CUDA, all calls fail, as on a GPU.
 pub fn check_sticky() -> CudaResult {
-    if is_used_fork() {
-        return Err(CudaError::INITIALIZATION);
-    }
+    fail_if(is_used_fork(), CudaError::INITIALIZATION)?;
     match STICKY.load(Ordering::SeqCst) {
         0 => Ok(()),
         code => Err(CudaError(code)),
@@ -68,12 +66,13 @@ fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
     }
 }
 
+pub fn fail_if(condition: bool, error: CudaError) -> CudaResult {
+    if condition { Err(error) } else { Ok(()) }
+}
+
 /// Fails if the program passed a null pointer.
 pub fn check_not_null<T>(place: *const T) -> CudaResult {
-    match place.is_null() {
-        true => Err(CudaError::INVALID_VALUE),
-        false => Ok(()),
-    }
+    fail_if(place.is_null(), CudaError::INVALID_VALUE)
 }
 
 pub fn put<T>(place: *mut T, value: T) -> CudaResult {

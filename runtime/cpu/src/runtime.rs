@@ -1,6 +1,6 @@
 //! The process-wide session, its exit handlers, and exits for unsupported features.
 
-use crate::errors::{CudaError, CudaResult};
+use crate::errors::{CudaError, CudaResult, fail_if};
 use std::ffi::{CStr, c_char};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,10 +79,8 @@ pub fn begin_call() -> CudaResult {
         // SAFETY: `unload` is a plain function of this library, which is never unloaded before the process exits.
         unsafe { libc::atexit(unload) };
     });
-    if IS_UNLOADED.load(Ordering::Acquire) {
-        return Err(CudaError::CUDART_UNLOADING);
-    }
-    Ok(())
+    let is_unloaded = IS_UNLOADED.load(Ordering::Acquire);
+    fail_if(is_unloaded, CudaError::CUDART_UNLOADING)
 }
 
 extern "C" fn unload() {

@@ -1,7 +1,7 @@
 //! A configurable number of identical devices. They share workers, an address space and `__device__` variables;
 //! streams and allocations belong to the device that was current when they were created.
 
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, fail_if, put};
 use crate::runtime::session;
 use parking_lot::Mutex;
 use std::cell::Cell;
@@ -28,7 +28,7 @@ pub fn count() -> c_int {
 
 pub fn check(device: c_int) -> CudaResult {
     let exists = (0..count()).contains(&device);
-    exists.then_some(()).ok_or(CudaError::INVALID_DEVICE)
+    fail_if(!exists, CudaError::INVALID_DEVICE)
 }
 
 cuda! {
@@ -58,26 +58,22 @@ cuda! {
 
     fn [cudaDeviceEnablePeerAccess](peer: c_int, _flags: c_uint) {
         check(peer)?;
-        if peer == current() {
-            return Err(CudaError::INVALID_DEVICE);
-        }
+        fail_if(peer == current(), CudaError::INVALID_DEVICE)?;
         let is_new = PEERS.lock().insert((current(), peer));
-        is_new.then_some(()).ok_or(CudaError::PEER_ACCESS_ALREADY_ENABLED)
+        fail_if(!is_new, CudaError::PEER_ACCESS_ALREADY_ENABLED)
     }
 
     fn [cudaDeviceDisablePeerAccess](peer: c_int) {
         check(peer)?;
         let was_enabled = PEERS.lock().remove(&(current(), peer));
-        was_enabled.then_some(()).ok_or(CudaError::PEER_ACCESS_NOT_ENABLED)
+        fail_if(!was_enabled, CudaError::PEER_ACCESS_NOT_ENABLED)
     }
 
     // `cudaDeviceGetP2PAttribute`: all peers are equal, and their arrays are inaccessible.
     fn [cudaDeviceGetP2PAttribute](value: *mut c_int, number: c_int, from: c_int, to: c_int) {
         check(from)?;
         check(to)?;
-        if from == to {
-            return Err(CudaError::INVALID_DEVICE);
-        }
+        fail_if(from == to, CudaError::INVALID_DEVICE)?;
         match number {
             1 | 4 => put(value, 0),
             2 | 3 => put(value, 1),

@@ -4,7 +4,7 @@ use crate::device::properties::{
     MAX_CTAS_PER_MULTIPROCESSOR, MAX_THREADS_PER_MULTIPROCESSOR, SHARED_MULTIPROCESSOR_BYTES,
     SHARED_OPT_IN_BYTES, SHARED_RESERVED_BYTES,
 };
-use crate::errors::{CudaError, check_sticky, cuda, put};
+use crate::errors::{CudaError, check_sticky, cuda, fail_if, put};
 use crate::registry::{Kernel, kernel};
 use cudarc::runtime::sys::cudaFuncAttributes;
 use std::ffi::{c_int, c_void};
@@ -68,14 +68,10 @@ cuda! {
     fn [cudaFuncSetAttribute](function: *const c_void, attribute: c_int, value: c_int) {
         check_sticky()?;
         let kernel = kernel(function)?;
-        if !ATTRIBUTES.contains(&attribute) {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        fail_if(!ATTRIBUTES.contains(&attribute), CudaError::INVALID_VALUE)?;
         if attribute == ATTRIBUTE_MAX_DYNAMIC_SHARED {
             let bytes = u64::try_from(value).map_err(|_| CudaError::INVALID_VALUE)?;
-            if bytes + kernel.static_shared_bytes > SHARED_OPT_IN_BYTES as u64 {
-                return Err(CudaError::INVALID_VALUE);
-            }
+            fail_if(bytes + kernel.static_shared_bytes > SHARED_OPT_IN_BYTES as u64, CudaError::INVALID_VALUE)?;
             kernel.max_dynamic_shared_bytes.store(bytes, Ordering::Relaxed);
         }
         Ok(())

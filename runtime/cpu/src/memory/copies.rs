@@ -1,6 +1,6 @@
 //! Copies: `cudaMemcpy` and its variants. Each is checked against its allocations, performed immediately, and recorded.
 
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, fail_if};
 use crate::memory;
 use crate::runtime::session;
 use crate::streams::stream_id;
@@ -93,9 +93,7 @@ pub fn check_rows(call: &str, rows: &Rows, kind: c_int) -> Result<CopyDirection,
     if rows.rows > 1 && (rows.to_pitch < rows.bytes || rows.from_pitch < rows.bytes) {
         return Err(CudaError::INVALID_PITCH);
     }
-    if rows.to == 0 || rows.from == 0 {
-        return Err(CudaError::INVALID_VALUE);
-    }
+    fail_if(rows.to == 0 || rows.from == 0, CudaError::INVALID_VALUE)?;
     let to_span = span(rows.rows, rows.bytes, rows.to_pitch)?;
     let is_to_device = check_side(call, "destination", rows.to, to_span, to_device)?;
     let from_span = span(rows.rows, rows.bytes, rows.from_pitch)?;
@@ -146,9 +144,7 @@ cuda! { in_stream Copy:
     fn [cudaMemcpy2D cudaMemcpy2D_ptds] [cudaMemcpy2DAsync cudaMemcpy2DAsync_ptsz](
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int
     ) |call, stream| {
-        if width > to_pitch || width > from_pitch {
-            return Err(CudaError::INVALID_PITCH);
-        }
+        fail_if(width > to_pitch || width > from_pitch, CudaError::INVALID_PITCH)?;
         let rows = Rows {
             to: to as u64,
             from: from as u64,

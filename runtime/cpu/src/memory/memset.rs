@@ -1,6 +1,6 @@
 //! `cudaMemset` and its variants.
 
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, fail_if};
 use crate::memory::copies::{check_side, span};
 use crate::runtime::session;
 use crate::streams::stream_id;
@@ -21,9 +21,7 @@ fn fill_rows(
     if width == 0 || rows == 0 {
         return Ok(());
     }
-    if rows > 1 && pitch < width {
-        return Err(CudaError::INVALID_PITCH);
-    }
+    fail_if(rows > 1 && pitch < width, CudaError::INVALID_PITCH)?;
     let span = span(rows as u64, width as u64, pitch as u64)?;
     let address = address as u64;
     check_side("cudaMemset", "destination", address, span, Some(true))?;

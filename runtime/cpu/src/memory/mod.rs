@@ -10,7 +10,7 @@ pub mod ranges;
 pub mod symbols;
 
 use crate::device::devices;
-use crate::errors::{CudaError, CudaResult, check_not_null, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_not_null, check_sticky, cuda, fail_if, put};
 use crate::mapping::PAGE_BYTES;
 use crate::memory::heap::{Block, Heap, Relation};
 use crate::memory::ranges::Ranges;
@@ -196,9 +196,7 @@ cuda! {
     }
 
     fn [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize) {
-        if bytes == 0 {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        fail_if(bytes == 0, CudaError::INVALID_VALUE)?;
         allocate_into(pointer, bytes, AllocationKind::Managed)
     }
 
@@ -220,13 +218,9 @@ cuda! {
 
     fn [cudaHostRegister](pointer: *mut c_void, bytes: usize) {
         check_sticky()?;
-        if pointer.is_null() || bytes == 0 {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        fail_if(pointer.is_null() || bytes == 0, CudaError::INVALID_VALUE)?;
         let (address, bytes) = (pointer as u64, bytes as u64);
-        if !register(address, bytes, AllocationKind::Pinned, true) {
-            return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
-        }
+        fail_if(!register(address, bytes, AllocationKind::Pinned, true), CudaError::HOST_MEMORY_ALREADY_REGISTERED)?;
         session().allocate(AllocatedBy::Caller, 0, address, bytes, AllocationKind::Pinned);
         Ok(())
     }
@@ -234,7 +228,7 @@ cuda! {
     fn [cudaHostUnregister](pointer: *mut c_void) {
         check_sticky()?;
         let was_registered = free_block(pointer as u64, Block::is_registered);
-        was_registered.then_some(()).ok_or(CudaError::HOST_MEMORY_NOT_REGISTERED)
+        fail_if(!was_registered, CudaError::HOST_MEMORY_NOT_REGISTERED)
     }
 
     fn [cudaHostGetDevicePointer](device: *mut *mut c_void, host: *mut c_void) {

@@ -1,7 +1,7 @@
 //! Memory pools. Memory is returned to the system immediately, so a pool only counts its allocations.
 
 use crate::device::devices;
-use crate::errors::{CudaError, CudaResult, check_not_null, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_not_null, check_sticky, cuda, fail_if, put};
 use crate::handles::Handles;
 use crate::streams::graphs;
 use parking_lot::Mutex;
@@ -123,9 +123,7 @@ cuda! {
 
     fn [cudaMemPoolDestroy](pool: usize) {
         let mut pools = DEVICE_POOLS.lock();
-        if pools.values().any(|(default, _)| *default == pool) {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        fail_if(pools.values().any(|(default, _)| *default == pool), CudaError::INVALID_VALUE)?;
         for (default, current) in pools.values_mut() {
             if *current == pool {
                 *current = *default;

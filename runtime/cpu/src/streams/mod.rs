@@ -6,7 +6,7 @@ pub mod events;
 pub mod graphs;
 
 use crate::device::devices;
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put, put_if_wanted};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, fail_if, put, put_if_wanted};
 use crate::handles::Handles;
 use crate::runtime::session;
 use cudarc::runtime::sys::{cudaHostFn_t, cudaHostNodeParams};
@@ -117,9 +117,7 @@ fn unique_id(handle: *mut c_void) -> Result<u64, CudaError> {
 
 pub fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaResult {
     check_sticky()?;
-    if place.is_null() || flags > 1 {
-        return Err(CudaError::INVALID_VALUE);
-    }
+    fail_if(place.is_null() || flags > 1, CudaError::INVALID_VALUE)?;
     let stream = Stream {
         flags,
         priority: priority.clamp(PRIORITIES.1, PRIORITIES.0),

@@ -2,7 +2,7 @@
 
 use super::{GRAPHS, Work, add, new_graph};
 use crate::errors::{
-    CudaError, CudaResult, check_not_null, check_sticky, cuda, put, put_if_wanted,
+    CudaError, CudaResult, check_not_null, check_sticky, cuda, fail_if, put, put_if_wanted,
 };
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::{LaunchRequest, launch};
@@ -53,10 +53,8 @@ pub(super) fn stream_is_capturing(stream: *mut c_void) -> bool {
 
 /// Returns an error if `stream` is being captured, for calls that wait for the stream or query its state.
 pub fn refuse_if_capturing(stream: *mut c_void) -> CudaResult {
-    let is_free = capture_of(stream).is_none();
-    is_free
-        .then_some(())
-        .ok_or(CudaError::STREAM_CAPTURE_UNSUPPORTED)
+    let is_capturing = stream_is_capturing(stream);
+    fail_if(is_capturing, CudaError::STREAM_CAPTURE_UNSUPPORTED)
 }
 
 /// Adds a node to the capture of `stream`; returns `false` if the stream is not being captured.
@@ -125,9 +123,7 @@ fn begin(stream: *mut c_void, graph: usize, tail: &[usize]) -> CudaResult {
         return Err(CudaError::STREAM_CAPTURE_UNSUPPORTED);
     }
     let mut captures = CAPTURES.lock();
-    if captures.contains_key(&stream) {
-        return Err(CudaError::ILLEGAL_STATE);
-    }
+    fail_if(captures.contains_key(&stream), CudaError::ILLEGAL_STATE)?;
     let capture = Capture {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         graph,
@@ -143,9 +139,7 @@ fn end(stream: *mut c_void) -> Result<usize, CudaError> {
     let Some(capture) = captures.get(&named(stream)).cloned() else {
         return Err(CudaError::ILLEGAL_STATE);
     };
-    if !capture.is_origin {
-        return Err(CudaError::STREAM_CAPTURE_UNMATCHED);
-    }
+    fail_if(!capture.is_origin, CudaError::STREAM_CAPTURE_UNMATCHED)?;
     captures.retain(|_, other| other.id != capture.id);
     Ok(capture.graph)
 }

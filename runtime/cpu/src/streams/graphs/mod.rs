@@ -12,7 +12,7 @@ mod structures;
 
 pub use capture::{Capture, Kind, capture_of, join, refuse_if_capturing, submit, submit_launch};
 
-use crate::errors::{CudaError, CudaResult};
+use crate::errors::{CudaError, CudaResult, fail_if};
 use crate::exec::arguments::OwnedArguments;
 use crate::exec::launch::{self, LaunchRequest};
 use crate::handles::Handles;
@@ -70,9 +70,7 @@ impl Work {
 
     /// Replaces the work of a node with work of the same kind.
     fn replace(&mut self, new: Work) -> CudaResult {
-        if self.number() != new.number() {
-            return Err(CudaError::INVALID_VALUE);
-        }
+        fail_if(self.number() != new.number(), CudaError::INVALID_VALUE)?;
         *self = new;
         Ok(())
     }
@@ -151,9 +149,7 @@ fn new_graph() -> usize {
 fn add(to: usize, dependencies: &[usize], work: Work) -> Result<usize, CudaError> {
     let graph = GRAPHS.get(to)?;
     let mut graph = graph.lock();
-    if !graph.has(dependencies) {
-        return Err(CudaError::INVALID_VALUE);
-    }
+    fail_if(!graph.has(dependencies), CudaError::INVALID_VALUE)?;
     let added = new_node(to, work, 0);
     graph.add(added, dependencies);
     Ok(added)
