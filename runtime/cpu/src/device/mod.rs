@@ -29,15 +29,13 @@ const LIMIT_STACK: c_int = 0;
 const STACK_UNIT_BYTES: usize = 16;
 /// `cudaLimitMallocHeapSize`.
 const LIMIT_MALLOC_HEAP: c_int = 2;
-const LIMITS: std::ops::RangeInclusive<c_int> = 0..=6;
 
 static LIMITS_SET: Mutex<BTreeMap<c_int, usize>> = Mutex::new(BTreeMap::new());
 
 fn set_limit(limit: c_int, value: usize) -> CudaResult {
     check_sticky()?;
-    if !LIMITS.contains(&limit) {
-        return Err(CudaError::INVALID_VALUE);
-    }
+    // Fails if there is no such limit.
+    self::limit(limit)?;
     if limit == LIMIT_MALLOC_HEAP {
         device_heap::set_limit(value as u64);
     }
