@@ -10,7 +10,7 @@ use crate::runtime::session;
 use parking_lot::{Condvar, Mutex};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Number of polls (tens of microseconds) after which an idle worker or the waiting host thread sleeps.
@@ -46,39 +46,34 @@ struct State {
     started: usize,
 }
 
-static POOL: OnceLock<Pool> = OnceLock::new();
-
-fn pool() -> &'static Pool {
-    POOL.get_or_init(|| {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let config = session().config();
-        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
-        Pool {
-            state: Mutex::default(),
-            work: Condvar::new(),
-            done: Condvar::new(),
-            generation: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
-            launch: Mutex::new(()),
-            workers: config.cpu_threads.map_or_else(cores, usize::from),
-            stack_bytes: (config.cpu_stack_kib)
-                .map_or(DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
-            max_mappings: limit
-                .and_then(|text| text.trim().parse().ok())
-                .unwrap_or(DEFAULT_MAX_MAPPINGS),
-        }
-    })
-}
+static POOL: LazyLock<Pool> = LazyLock::new(|| {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let config = session().config();
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+    Pool {
+        state: Mutex::default(),
+        work: Condvar::new(),
+        done: Condvar::new(),
+        generation: AtomicU64::new(0),
+        finished: AtomicU64::new(0),
+        launch: Mutex::new(()),
+        workers: config.cpu_threads.map_or_else(cores, usize::from),
+        stack_bytes: (config.cpu_stack_kib).map_or(DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
+        max_mappings: limit
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(DEFAULT_MAX_MAPPINGS),
+    }
+});
 
 pub fn worker_count() -> usize {
-    pool().workers
+    POOL.workers
 }
 
 /// Returns how many stacks a worker allocates together if all CTAs of a launch run at the same time.
 pub fn slab_for(job: &Job) -> usize {
     let threads = job.threads() as usize;
     let stacks = threads.saturating_mul(job.ctas as usize);
-    match can_have_guards(stacks, pool().max_mappings) {
+    match can_have_guards(stacks, POOL.max_mappings) {
         true => 1,
         false => threads,
     }
@@ -86,7 +81,7 @@ pub fn slab_for(job: &Job) -> usize {
 
 /// Runs a launch to completion. Fails if no worker thread could be started.
 pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
-    let pool = pool();
+    let pool = &*POOL;
     let _one_at_a_time = pool.launch.lock();
     fault::install_handlers();
     let ctas = usize::try_from(job.ctas).unwrap_or(usize::MAX);
@@ -125,7 +120,7 @@ impl Pool {
     fn start_workers(&'static self, state: &mut State, wanted: usize) -> std::io::Result<()> {
         while state.started < wanted {
             let number = state.started;
-            let work = |number| pool().work_forever(number as u32);
+            let work = |number| POOL.work_forever(number as u32);
             let name = CString::new(format!("superstep-{number}"))?;
             threads::start(name, WORKER_STACK_BYTES, work, number)?;
             state.started += 1;
