@@ -3,14 +3,14 @@
 //!
 //! Only this crate refers to suites, programs and papers by name.
 
-/// Makes a type usable as a table column, using the text that its `as_str` returns.
+/// Makes a type usable as a table column, using the text that its `name` returns.
 macro_rules! text_column {
     ($type:ty) => {
         impl superstep_table::Value for $type {
             const TYPE: superstep_table::arrow_schema::DataType = String::TYPE;
 
             fn cell(&self) -> superstep_table::Cell<'_> {
-                superstep_table::Cell::Text(self.as_str())
+                superstep_table::Cell::Text(self.name())
             }
         }
     };

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::bisection::BisectionRow;
 use superstep_table::table;
+use superstep_trace::named;
 
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
@@ -23,22 +24,14 @@ pub struct Program<'a> {
     pub metrics: Cow<'a, Metrics>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verdict {
-    Holds,
-    Differs,
-    /// The data that the statement is about was not measured.
-    #[default]
-    NotMeasurable,
-}
-
-impl Verdict {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Differs => "differs",
-            Self::NotMeasurable => "not-measurable",
-        }
+named! {
+    #[derive(Default)]
+    pub enum Verdict("verdict") {
+        Holds => "holds",
+        Differs => "differs",
+        /// The data that the statement is about was not measured.
+        #[default]
+        NotMeasurable => "not-measurable",
     }
 }
 

@@ -128,7 +128,7 @@ pub(super) fn claims_content(run: &RunSummary, claims: Vec<Claim>) -> Markup {
             // A finding about the statement or the program, not a defect.
             Verdict::Differs | Verdict::NotMeasurable => Meaning::Neutral,
         };
-        let verdict = claim.verdict.as_str().replace('-', " ");
+        let verdict = claim.verdict.name().replace('-', " ");
         [
             ("Claim", Cell::Text(claim.claim)),
             ("Figure", Cell::Text(claim.figure)),

@@ -54,7 +54,7 @@ impl Agreement {
         matches!(self, Self::Explained | Self::Differs)
     }
 
-    fn as_str(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Equal => "equal",
             Self::Close => "close",
@@ -151,7 +151,7 @@ pub(crate) fn lines(rows: &[Comparison], figure: &str) -> Vec<Line> {
 fn line(rows: &[&Comparison]) -> Line {
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     let quantity = first.quantity;
-    let name = quantity.as_str();
+    let name = quantity.name();
     let what = match (quantity, quantity.bins()) {
         (_, Some(bins)) => format!("{name} {}", bin(bins, first.at)),
         (Quantity::Distance, _) => format!("{name}: {}", first.at),

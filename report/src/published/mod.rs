@@ -35,28 +35,6 @@ pub(crate) const FIGURES: [(&str, &str); 9] = [
     ("6.9", "connectivity"),
 ];
 
-/// A published quantity, which belongs to one figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Quantity {
-    #[default]
-    Loaded,
-    Stored,
-    Communicated,
-    OutDegree,
-    InDegree,
-    CutX,
-    CutXShare,
-    CutY,
-    CutYShare,
-    LoadStride,
-    StoreStride,
-    SuperstepStores,
-    SuperstepLoads,
-    Distance,
-    MeanOutDegree,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,
@@ -64,28 +42,38 @@ pub(crate) enum Unit {
     Ctas,
 }
 
-/// Figure, unit and display name of each quantity, in the order of the variants. Labels append a position to the name.
-const QUANTITIES: [(Quantity, &str, Unit, &str); 15] = {
-    use Quantity::*;
-    use Unit::*;
-    [
-        (Loaded, "6.1", Bytes, "bytes loaded"),
-        (Stored, "6.1", Bytes, "bytes stored"),
-        (Communicated, "6.1", Bytes, "communicated bytes stored"),
-        (OutDegree, "6.3", Percent, "out-degree"),
-        (InDegree, "6.3", Percent, "in-degree"),
-        (CutX, "6.4", Bytes, "bytes across x, as published"),
-        (CutXShare, "6.4", Percent, "share across x, as published"),
-        (CutY, "6.4", Bytes, "bytes across y, as published"),
-        (CutYShare, "6.4", Percent, "share across y, as published"),
-        (LoadStride, "6.5", Percent, "load stride"),
-        (StoreStride, "6.5", Percent, "store stride"),
-        (SuperstepStores, "6.7", Bytes, "bytes stored, superstep"),
-        (SuperstepLoads, "6.7", Bytes, "bytes received, superstep"),
-        (Distance, "6.8", Bytes, "bytes, launches in between"),
-        (MeanOutDegree, "6.9", Ctas, "mean out-degree, superstep"),
-    ]
-};
+/// Declares the quantities, one per line, with figure, unit and display name. Labels append a position to the name.
+macro_rules! quantities {
+    ($($(#[$default:meta])? $name:ident = $figure:literal, $unit:ident, $text:literal;)+) => {
+        /// A published quantity, which belongs to one figure.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub(crate) enum Quantity { $($(#[$default])? $name),+ }
+
+        /// The quantities in the order of the variants.
+        const QUANTITIES: &[(Quantity, &str, Unit, &str)] =
+            &[$((Quantity::$name, $figure, Unit::$unit, $text)),+];
+    };
+}
+
+quantities! {
+    #[default]
+    Loaded = "6.1", Bytes, "bytes loaded";
+    Stored = "6.1", Bytes, "bytes stored";
+    Communicated = "6.1", Bytes, "communicated bytes stored";
+    OutDegree = "6.3", Percent, "out-degree";
+    InDegree = "6.3", Percent, "in-degree";
+    CutX = "6.4", Bytes, "bytes across x, as published";
+    CutXShare = "6.4", Percent, "share across x, as published";
+    CutY = "6.4", Bytes, "bytes across y, as published";
+    CutYShare = "6.4", Percent, "share across y, as published";
+    LoadStride = "6.5", Percent, "load stride";
+    StoreStride = "6.5", Percent, "store stride";
+    SuperstepStores = "6.7", Bytes, "bytes stored, superstep";
+    SuperstepLoads = "6.7", Bytes, "bytes received, superstep";
+    Distance = "6.8", Bytes, "bytes, launches in between";
+    MeanOutDegree = "6.9", Ctas, "mean out-degree, superstep";
+}
 
 impl Quantity {
     fn all() -> impl Iterator<Item = Self> {
@@ -100,7 +88,7 @@ impl Quantity {
         QUANTITIES[self as usize].2
     }
 
-    fn as_str(self) -> &'static str {
+    fn name(self) -> &'static str {
         QUANTITIES[self as usize].3
     }
 
