@@ -46,24 +46,8 @@ struct Line {
     time_ratios: Vec<(&'static str, f64)>,
 }
 
-/// First difference between the results of a benchmark in two runs.
-#[derive(Debug, thiserror::Error)]
-enum Difference {
-    #[error("only in the {0} run")]
-    OnlyIn(&'static str),
-    #[error("{} in the {run} run", status.name())]
-    NotPassed { status: Status, run: &'static str },
-    /// The property that differs, with its values in the first and in the second run.
-    #[error("{0}: {1} and {2}")]
-    Values(&'static str, String, String),
-    #[error("{name}: {first:.3} s and {second:.3} s, more than {limit} % slower")]
-    Slower {
-        name: &'static str,
-        first: f64,
-        second: f64,
-        limit: f64,
-    },
-}
+/// Describes the first difference between the results of a benchmark in two runs.
+type Difference = String;
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
@@ -166,15 +150,15 @@ fn compare(a: &RunSummary, b: &RunSummary, max_slowdown: Option<f64>) -> Vec<Lin
                 }
                 benchmarks(first, second, max_slowdown)
             }
-            (None, _) => Err(Difference::OnlyIn("second")),
-            (_, None) => Err(Difference::OnlyIn("first")),
+            (None, _) => Err("only in the second run".to_owned()),
+            (_, None) => Err("only in the first run".to_owned()),
         };
         Line {
             reason: "comparison",
             schema_version: 1,
             benchmark: row.name.clone(),
             equal: result.is_ok(),
-            detail: result.unwrap_or_else(|difference| difference.to_string()),
+            detail: result.unwrap_or_else(|difference| difference),
             time_ratios,
         }
     };
@@ -202,7 +186,7 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
 }
 
 fn require_equal<T: PartialEq + ToString>(
-    what: &'static str,
+    what: &str,
     first: T,
     second: T,
 ) -> Result<(), Difference> {
@@ -211,15 +195,15 @@ fn require_equal<T: PartialEq + ToString>(
 
 /// Compares two values; `show` formats them for the message.
 fn require_equal_shown<T: PartialEq>(
-    what: &'static str,
+    what: &str,
     first: &T,
     second: &T,
     show: impl Fn(&T) -> String,
 ) -> Result<(), Difference> {
-    if first == second {
-        return Ok(());
+    match first == second {
+        true => Ok(()),
+        false => Err(format!("{what}: {} and {}", show(first), show(second))),
     }
-    Err(Difference::Values(what, show(first), show(second)))
 }
 
 fn inputs(benchmark: &BenchmarkSummary) -> String {
@@ -249,8 +233,7 @@ fn benchmarks(
 ) -> Result<String, Difference> {
     for (run, benchmark) in [("first", a), ("second", b)] {
         if benchmark.status != Status::Passed {
-            let status = benchmark.status;
-            return Err(Difference::NotPassed { status, run });
+            return Err(format!("{} in the {run} run", benchmark.status.name()));
         }
     }
     require_equal("size", &a.size, &b.size)?;
@@ -285,12 +268,9 @@ fn benchmarks(
     if let Some(limit) = max_slowdown {
         for (name, first, second) in times(&a.seconds, &b.seconds) {
             if first.max(second) >= MIN_TIME_S && second > first * (1.0 + limit / 100.0) {
-                return Err(Difference::Slower {
-                    name,
-                    first,
-                    second,
-                    limit,
-                });
+                return Err(format!(
+                    "{name}: {first:.3} s and {second:.3} s, more than {limit} % slower"
+                ));
             }
         }
     }
@@ -305,7 +285,7 @@ fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Diffe
     let [x, y] = [&first, &second].map(CommunicationSummary::communicated_between);
     if x.least > y.most || y.least > x.most {
         let [first, second] = [x, y].map(|it| in_words(it, human_bytes));
-        return Err(Difference::Values("bytes communicated", first, second));
+        return Err(format!("bytes communicated: {first} and {second}"));
     }
     Ok(())
 }
