@@ -116,7 +116,7 @@ impl CountVariation {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(difference) => return failed(NAME, difference.to_string()),
+            Err(difference) => return failed(NAME, difference),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
@@ -154,23 +154,8 @@ impl CountVariation {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-enum Difference {
-    #[error("{0} was counted, but is in no module's table")]
-    UnknownSite(SiteId),
-    #[error("{traced} launches traced, {counted} counted")]
-    LaunchCount { traced: usize, counted: usize },
-    #[error("{launch}: traced, but not counted")]
-    NotCounted { launch: String },
-    #[error("{launch}: the counting run launched {other} instead")]
-    OtherKernel { launch: String, other: String },
-    #[error("{launch}: no launch in the counting run has the same counts; {order}")]
-    NoneEqual { launch: String, order: Order },
-    #[error("{0}: {2} thread {1} added up, {3} counted")]
-    Kind(String, &'static str, u64, u64),
-    #[error("{0}, {1}: {2} thread accesses traced, {3} counted")]
-    Site(String, String, u64, u64),
-}
+/// Describes the first difference between the traced and the counting run.
+type Difference = String;
 
 /// Number of executions of each site or, in situ, of each kind of access; entries are never 0.
 type Counts = BTreeMap<u32, u64>;
@@ -228,7 +213,10 @@ impl Comparison<'_> {
                 (false, _) => number,
                 (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
-                (true, None) => return Err(Difference::UnknownSite(SiteId(number))),
+                (true, None) => {
+                    let site = SiteId(number);
+                    return Err(format!("{site} was counted, but is in no module's table"));
+                }
             };
             *counts.entry(key).or_default() += accesses;
         }
@@ -258,11 +246,12 @@ impl Comparison<'_> {
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
                 _ if !self.needs_all_launches() => continue,
-                None => return Err(Difference::NotCounted { launch: name() }),
+                None => return Err(format!("{}: traced, but not counted", name())),
                 Some(counted) => {
                     let (launch, other) = (name(), sites.display_name(&counted.kernel));
-                    let other = other.to_owned();
-                    return Err(Difference::OtherKernel { launch, other });
+                    return Err(format!(
+                        "{launch}: the counting run launched {other} instead"
+                    ));
                 }
             };
             compared += self.compare(traced, counted)?;
@@ -287,7 +276,9 @@ impl Comparison<'_> {
                 _ => {
                     let launch = launch_name(self.scan.sites, traced.launch);
                     let order = self.varying.order;
-                    return Err(Difference::NoneEqual { launch, order });
+                    return Err(format!(
+                        "{launch}: no launch in the counting run has the same counts; {order}"
+                    ));
                 }
             }
         }
@@ -297,7 +288,7 @@ impl Comparison<'_> {
     fn check_launch_count(&self, counted: usize) -> Result<(), Difference> {
         let traced = self.scan.launches.len();
         match self.needs_all_launches() && traced != counted {
-            true => Err(Difference::LaunchCount { traced, counted }),
+            true => Err(format!("{traced} launches traced, {counted} counted")),
             false => Ok(()),
         }
     }
@@ -315,10 +306,13 @@ impl Comparison<'_> {
         };
         let launch = launch_name(self.scan.sites, scan.launch);
         Err(match self.scan.is_in_situ() {
-            true => Difference::Kind(launch, KINDS[key as usize], traced, counted),
+            true => {
+                let kind = KINDS[key as usize];
+                format!("{launch}: {traced} thread {kind} added up, {counted} counted")
+            }
             false => {
                 let site = site_name(self.scan.sites, SiteId(key));
-                Difference::Site(launch, site, traced, counted)
+                format!("{launch}, {site}: {traced} thread accesses traced, {counted} counted")
             }
         })
     }
