@@ -2,18 +2,21 @@
 
 use std::path::PathBuf;
 
+use superstep_trace::named;
+
 use super::cache::{Cache, check_hash, hash_file};
 use super::error::Result;
 use super::{FetchOptions, archive, download};
 use crate::manifest::{DataArchive, Input, Sha256};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    Shipped,
-    Mirror,
-    Downloaded,
-    /// Has the format and size of the original, but different content.
-    Generated,
+named! {
+    pub enum Origin("origin") {
+        Shipped => "shipped",
+        Mirror => "mirror",
+        Downloaded => "downloaded",
+        /// Has the format and size of the original, but different content.
+        Generated => "generated",
+    }
 }
 
 /// Returns an input file with the correct hash, if any source has it. `archive` is not used if there is a data mirror.

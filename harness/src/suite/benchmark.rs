@@ -22,7 +22,7 @@ use crate::verify::{self, CaptureScan, Golden, Order, Totals};
 use superstep_build::bail;
 use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::inputs::Origin;
+use superstep_build::inputs::InputUsed;
 use superstep_build::manifest::Language;
 
 /// Number of additional runs to find out whether a program's results vary.
@@ -441,16 +441,10 @@ fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
     times.collect()
 }
 
-fn input_record(input: &superstep_build::inputs::InputUsed) -> InputRecord {
-    let origin = match input.origin {
-        Origin::Shipped => "shipped",
-        Origin::Mirror => "mirror",
-        Origin::Downloaded => "downloaded",
-        Origin::Generated => "generated",
-    };
+fn input_record(input: &InputUsed) -> InputRecord {
     InputRecord {
         name: input.name.display().to_string(),
         sha256: input.sha256.to_string(),
-        origin: origin.to_owned(),
+        origin: input.origin.to_string(),
     }
 }
