@@ -17,7 +17,7 @@ use crate::compile::unit::{Inserted, Module, units};
 use crate::compile::{BuildError, BuildEvent, Program, Result, StepCache, hash};
 use crate::installation::Installation;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct BuildOptions {
     pub backend: Backend,
     pub gpu_archs: Vec<u32>,
@@ -38,11 +38,7 @@ impl BuildOptions {
         Self {
             backend,
             gpu_archs: vec![DEFAULT_ARCH],
-            strict: false,
-            allow_opaque_asm: false,
-            reference: false,
-            protocol: Protocol::default(),
-            first_module: 0,
+            ..Self::default()
         }
     }
 
@@ -219,12 +215,8 @@ impl Builder {
 
     pub(crate) fn no_probe(&self) -> Result<Inserted> {
         Ok(Inserted {
-            probe: Probe::None,
-            spec: None,
-            handler: None,
             support: self.support()?,
-            as_resident: false,
-            host: None,
+            ..Inserted::default()
         })
     }
 

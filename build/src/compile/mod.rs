@@ -30,7 +30,7 @@ pub use steps::stage::quote;
 
 use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Program {
     pub name: String,
     /// Folder in which the compilers run; every path below is relative to it.

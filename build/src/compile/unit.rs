@@ -83,7 +83,7 @@ impl Module {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Inserted {
     pub(crate) probe: Probe,
     pub(crate) spec: Option<PathBuf>,

@@ -196,9 +196,9 @@ impl Call<'_> {
                 all,
                 device: [&device, &args.device[..]].concat(),
                 host: [&host, &args.host[..]].concat(),
-                link: Vec::new(),
+                ..Flags::default()
             },
-            constants: Vec::new(),
+            ..Program::default()
         }
     }
 

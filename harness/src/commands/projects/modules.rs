@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use superstep_build::compile::{BuildOptions, Program};
 use superstep_build::failure::Failure;
-use superstep_build::manifest::{Flags, Language, TranslationUnit};
+use superstep_build::manifest::{Language, TranslationUnit};
 use superstep_trace::Backend;
 
 use super::Tools;
@@ -39,9 +39,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             file,
             language: Language::Built,
         }],
-        include: Vec::new(),
-        flags: Flags::default(),
-        constants: Vec::new(),
+        ..Program::default()
     })?;
     print_lines(&[list.display().to_string()])
 }
