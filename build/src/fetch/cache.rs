@@ -19,7 +19,7 @@ pub fn default_cache_dir() -> Result<PathBuf> {
     Ok(folder)
 }
 
-pub fn hash_file(path: &Path) -> Result<(Sha256, u64)> {
+pub fn hash_file(path: &Path) -> Result<Sha256> {
     superstep_toolchain::hash_file(path).map_err(io("read", path))
 }
 
@@ -58,7 +58,7 @@ impl Cache {
         if !path.is_file() {
             return Ok(None);
         }
-        if hash_file(&path)?.0 == *hash {
+        if hash_file(&path)? == *hash {
             return Ok(Some(path));
         }
         fs::remove_file(&path).map_err(io("remove damaged file", &path))?;
@@ -97,7 +97,7 @@ impl Cache {
         write(&mut writer)?;
         let file = writer.into_inner().map_err(io::Error::from);
         let file = file.map_err(io("write to", &incoming))?;
-        let (found, _) = hash_file(file.path())?;
+        let found = hash_file(file.path())?;
         check_hash(origin, &found, expected)?;
         Ok((found, self.adopt(file.path(), &found)?))
     }

@@ -29,7 +29,7 @@ pub fn data_file(
     if let (Some(mirror), Some(data)) = (&options.data_mirror, &input.data) {
         let path = mirror.join(data);
         if path.is_file() {
-            let (found, _) = hash_file(&path)?;
+            let found = hash_file(&path)?;
             check_hash(&path.display().to_string(), &found, Some(sha256))?;
             return Ok(Some((path, Origin::Mirror)));
         }

@@ -66,7 +66,7 @@ pub(super) fn into_cache(
     loop {
         match attempt(url, &partial, limits)? {
             None => {
-                let (found, _) = hash_file(&partial)?;
+                let found = hash_file(&partial)?;
                 if found == *sha256 {
                     return cache.adopt(&partial, sha256);
                 }

@@ -16,7 +16,6 @@ pub struct SourceTree {
     pub root: PathBuf,
     pub directory: PathBuf,
     pub files: Vec<SourceFile>,
-    pub origin: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +27,13 @@ pub struct SourceFile {
 pub fn sources(suite: &Suite, benchmark: &Benchmark, options: &FetchOptions) -> Result<SourceTree> {
     let paths = benchmark.files.iter();
     let paths = paths.map(|file| benchmark.in_source(file));
-    let (root, files, origin) = match &suite.source.git {
+    let (root, files) = match &suite.source.git {
         None => {
             let root = &suite.folder;
             let root = std::path::absolute(root).map_err(io("find folder", root))?;
             let read = |path| in_tree(&root, path, benchmark);
             let files = paths.map(read).collect::<Result<_, _>>()?;
-            (root, files, "in-tree".to_owned())
+            (root, files)
         }
         Some(GitSource { url, commit }) => {
             let cache = Cache::new(&options.cache_dir);
@@ -51,14 +50,13 @@ pub fn sources(suite: &Suite, benchmark: &Benchmark, options: &FetchOptions) -> 
             };
             let files: Vec<_> = paths.map(read).collect::<Result<_, _>>()?;
             let root = assemble(&cache, commit, &files)?;
-            (root, files, format!("{url} at commit {commit}"))
+            (root, files)
         }
     };
     Ok(SourceTree {
         directory: root.join(&benchmark.directory),
         root,
         files,
-        origin,
     })
 }
 
@@ -70,7 +68,7 @@ fn in_tree(root: &Path, path: PathBuf, benchmark: &Benchmark) -> Result<SourceFi
             manifest: benchmark.manifest.clone(),
         });
     }
-    let (sha256, _) = hash_file(&file)?;
+    let sha256 = hash_file(&file)?;
     Ok(SourceFile { path, sha256 })
 }
 
@@ -83,9 +81,9 @@ fn assemble(cache: &Cache, commit: &str, files: &[SourceFile]) -> Result<PathBuf
     let folder = cache.folder("sources")?;
     let root = folder.join(hash_bytes(key.as_bytes()).to_string());
     let intact = |root: &Path| {
-        files.iter().all(|file| {
-            hash_file(&root.join(&file.path)).is_ok_and(|(hash, _)| hash == file.sha256)
-        })
+        files
+            .iter()
+            .all(|file| hash_file(&root.join(&file.path)).is_ok_and(|hash| hash == file.sha256))
     };
     if intact(&root) {
         return Ok(root);

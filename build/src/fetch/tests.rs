@@ -127,7 +127,6 @@ fn only_listed_files_are_read_from_a_mirror_unchanged() {
     assert!(!tree.directory.join("unneeded.cu").exists());
     assert_eq!(tree.files[0].sha256, hash_bytes(b"int main() {}\r\n"));
     assert_eq!(tree.files[1].path, Path::new("common/one.h"));
-    assert!(tree.origin.ends_with(&world.commit));
 
     // A second call returns the same folder; a damaged one is recreated.
     fs::write(tree.directory.join("one.cu"), "changed").unwrap();

@@ -15,7 +15,6 @@ pub struct InputUsed {
     pub name: PathBuf,
     pub sha256: Sha256,
     pub origin: Origin,
-    pub bytes: u64,
 }
 
 pub(super) fn not_provided(input: &Input) -> impl FnOnce(FetchError) -> Failure {
@@ -54,12 +53,11 @@ pub fn materialise(
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(not_written(parent))?;
         }
-        let (sha256, bytes) = copy(&path, &target, sha256.as_ref(), input)?;
+        let sha256 = copy(&path, &target, sha256.as_ref(), input)?;
         Ok(InputUsed {
             name: input.name.clone(),
             sha256,
             origin,
-            bytes,
         })
     };
     size.inputs.iter().map(provide).collect()
@@ -86,16 +84,16 @@ fn copy(
     to: &Path,
     expected: Option<&Sha256>,
     input: &Input,
-) -> Result<(Sha256, u64), Failure> {
+) -> Result<Sha256, Failure> {
     let open = File::open(from).map_err(fetch::io("open", from));
     let mut reader = open.map_err(not_provided(input))?;
     let mut writer = File::create(to).map_err(not_written(to))?;
     io::copy(&mut reader, &mut writer).map_err(not_written(to))?;
-    let (found, bytes) = hash_file(to).map_err(not_provided(input))?;
+    let found = hash_file(to).map_err(not_provided(input))?;
     if let Err(wrong) = check_hash(&from.display().to_string(), &found, expected) {
         // Never leave a wrong file where a program might read it.
         fs::remove_file(to).map_err(not_written(to))?;
         return Err(not_provided(input)(wrong));
     }
-    Ok((found, bytes))
+    Ok(found)
 }

@@ -52,10 +52,10 @@ pub fn hash_bytes(bytes: &[u8]) -> Sha256 {
     Sha256(sha2::Sha256::digest(bytes).into())
 }
 
-pub fn hash_file(path: &Path) -> io::Result<(Sha256, u64)> {
+pub fn hash_file(path: &Path) -> io::Result<Sha256> {
     let mut hasher = sha2::Sha256::new();
-    let bytes = io::copy(&mut File::open(path)?, &mut hasher)?;
-    Ok((Sha256(hasher.finalize().into()), bytes))
+    io::copy(&mut File::open(path)?, &mut hasher)?;
+    Ok(Sha256(hasher.finalize().into()))
 }
 
 /// Hashes the parts of a key. Each part is preceded by its length, so that `ab`,`c` and `a`,`bc` differ.

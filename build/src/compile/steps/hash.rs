@@ -23,7 +23,7 @@ pub fn of_file(path: &Path) -> io::Result<String> {
     {
         return Ok(hash.clone());
     }
-    let hash = hash_file(path)?.0.to_string();
+    let hash = hash_file(path)?.to_string();
     known().insert(path.to_owned(), (stamp, hash.clone()));
     Ok(hash)
 }

@@ -262,7 +262,7 @@ fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
         .find(|entry| entry.file_name().to_string_lossy().starts_with(&start))
         .map(|entry| entry.path())
         .ok_or_else(absent)?;
-    let (found, _) = hash_file(&file).map_err(WheelError::io(&file))?;
+    let found = hash_file(&file).map_err(WheelError::io(&file))?;
     if Some(found) != Sha256::parse(wheel.sha256) {
         let expected = wheel.sha256;
         return Err(WheelError::WrongHash {
