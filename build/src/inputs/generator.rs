@@ -1,7 +1,7 @@
 //! Generates inputs with the script `suites/inputs.py`.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -43,20 +43,14 @@ impl Generator {
         python.args(["-I", "-c", SCRIPT]).args(self.arguments());
         python.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = python.stderr(Stdio::piped()).spawn().map_err(&error)?;
-        let copied = match child.stdout.take() {
-            Some(mut output) => io::copy(&mut output, writer).map(drop),
-            None => Ok(()),
-        };
         // The script prints at most a few lines of error messages, which fit in a pipe's buffer.
-        let mut problem = String::new();
-        if let Some(mut messages) = child.stderr.take() {
-            messages.read_to_string(&mut problem).map_err(&error)?;
-        }
-        let status = child.wait().map_err(error)?;
+        let copied = io::copy(&mut child.stdout.take().expect("it is a pipe"), writer);
+        let finished = child.wait_with_output().map_err(error)?;
         copied.map_err(io_error("write generated file", Path::new(&self.name)))?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(FetchError::Generator(problem.trim_end().to_owned())),
+        if finished.status.success() {
+            return Ok(());
         }
+        let problem = String::from_utf8_lossy(&finished.stderr);
+        Err(FetchError::Generator(problem.trim_end().to_owned()))
     }
 }

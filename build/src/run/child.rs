@@ -47,7 +47,8 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, IoError> {
     let mut child = spawned.map_err(IoError::at("start", &spec.program))?;
     let limit_bytes = spec.output_limit_bytes;
     let pid = Pid::from_child(&child);
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let stdout = child.stdout.take().expect("it is a pipe");
+    let stderr = child.stderr.take().expect("it is a pipe");
     let stdout = thread::spawn(move || output::copy(stdout, stdout_file, limit_bytes));
     let stderr = thread::spawn(move || output::copy(stderr, stderr_file, limit_bytes));
 
