@@ -61,13 +61,11 @@ pub(crate) fn limited(
     if limits.is_empty() {
         return None;
     }
-    let (mut text, mut done) = (String::with_capacity(ptx.len() + 16 * limits.len()), 0);
-    for (body, limit) in limits {
-        text.push_str(&ptx[done..body]);
-        text.push_str(&format!(".maxnreg {limit}\n"));
-        done = body;
+    let mut text = ptx.to_owned();
+    // From the end, so that the positions of the others stay valid.
+    for (body, limit) in limits.into_iter().rev() {
+        text.insert_str(body, &format!(".maxnreg {limit}\n"));
     }
-    text.push_str(&ptx[done..]);
     Some(text)
 }
 
