@@ -84,7 +84,8 @@ impl NvccInvocation {
                 (Takes::Nothing, _) => String::new(),
                 (_, Some(value)) => value,
                 (_, None) => {
-                    let missing = || fatal(format_args!("Missing argument for option '{word}'"));
+                    let missing =
+                        || Failure::Fatal(format!("Missing argument for option '{word}'"));
                     pending.pop().ok_or_else(missing)?
                 }
             };
@@ -92,7 +93,7 @@ impl NvccInvocation {
                 Options => {
                     for file in list(&value).iter().rev() {
                         let text = std::fs::read_to_string(file).map_err(|error| {
-                            fatal(format_args!("Could not open input file '{file}' ({error})"))
+                            Failure::Fatal(format!("Could not open input file '{file}' ({error})"))
                         })?;
                         pending.extend(words(&text).into_iter().rev());
                     }
@@ -102,7 +103,7 @@ impl NvccInvocation {
             }
         }
         match unknown.first() {
-            Some(first) if !forward => Err(fatal(format_args!("Unknown option '{first}'"))),
+            Some(first) if !forward => Err(Failure::Fatal(format!("Unknown option '{first}'"))),
             _ => {
                 invocation.host.extend(unknown);
                 invocation.device.extend(preprocessing(&invocation.host));
@@ -152,8 +153,8 @@ impl NvccInvocation {
             Frontend if parts(&value).all(|part| part.starts_with("--diag")) => {}
             Frontend => ignore(self, "Clang compiles the code"),
             Refused(why) => {
-                let problem = format_args!("Option '{word}' is not supported: {why}");
-                return Err(fatal(problem));
+                let problem = format!("Option '{word}' is not supported: {why}");
+                return Err(Failure::Fatal(problem));
             }
             // In `-rdc=true -c -shared` and `-shared -dlink`, the more specific mode wins.
             Selects(mode) if mode == Mode::SharedLibrary && self.mode != Mode::Link => {}
@@ -219,13 +220,9 @@ impl NvccInvocation {
     }
 }
 
-fn fatal(message: std::fmt::Arguments<'_>) -> Failure {
-    Failure::Fatal(message.to_string())
-}
-
 fn undefined(word: &str, value: &str) -> Failure {
     let option = word.split('=').next().unwrap_or(word);
-    fatal(format_args!(
+    Failure::Fatal(format!(
         "Value '{value}' is not defined for option '{option}'"
     ))
 }
