@@ -71,8 +71,8 @@ impl Recipe {
     fn new(program: &Program, arch: u32) -> Result<Self> {
         let mut files = constants::set(program)?;
         for unit in &program.units {
-            for source in own_texts(program, unit) {
-                files.entry(source.file).or_insert(source.text);
+            for (file, text) in own_texts(program, unit) {
+                files.entry(file).or_insert(text);
             }
         }
         // Files and folders above the program's folder keep their position relative to it.

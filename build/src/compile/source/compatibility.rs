@@ -114,15 +114,15 @@ impl Builder {
     pub(crate) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {
-            for source in own_texts(unit.program, unit.unit) {
-                let (text, is_set) = match texts.remove(&source.file) {
+            for (file, text) in own_texts(unit.program, unit.unit) {
+                let (text, is_set) = match texts.remove(&file) {
                     Some(text) => (text, true),
-                    None => (source.text, false),
+                    None => (text, false),
                 };
                 let joined = join_brackets(&text);
                 let changed = in_constant_memory(&joined);
                 if is_set || changed != text {
-                    texts.insert(source.file, changed.into_owned());
+                    texts.insert(file, changed.into_owned());
                 }
             }
         }

@@ -26,11 +26,6 @@ static TEXTURE_OBJECT: LazyLock<Regex> = LazyLock::new(|| {
         .expect(VALID)
 });
 
-pub(crate) struct SourceText {
-    pub(crate) file: PathBuf,
-    pub(crate) text: String,
-}
-
 /// Returns whether a CUDA file in `program` declares a texture reference before preprocessing. A declaration that the
 /// preprocessor removes is harmless.
 pub(crate) fn have_texture_references(program: &Program) -> bool {
@@ -47,7 +42,7 @@ fn any_text(program: &Program, predicate: impl Fn(&str) -> bool) -> bool {
     (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)
         .flat_map(|unit| own_texts(program, unit))
-        .any(|source| predicate(&source.text))
+        .any(|(_, text)| predicate(&text))
 }
 
 pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
@@ -56,7 +51,7 @@ pub(crate) fn in_constant_memory(text: &str) -> Cow<'_, str> {
 
 /// Reads a unit and every file that it includes from the program's folders, once each. The compiler reports unreadable
 /// files.
-pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<SourceText> {
+pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<(PathBuf, String)> {
     let mut texts = Vec::new();
     let mut seen = BTreeSet::from([unit.file.clone()]);
     let mut waiting = vec![unit.file.clone()];
@@ -75,7 +70,7 @@ pub(crate) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<Source
                 .find(|path| program.folder.join(path).is_file())
         });
         waiting.extend(included.filter(|file| seen.insert(file.clone())));
-        texts.push(SourceText { file, text });
+        texts.push((file, text));
     }
     texts
 }
