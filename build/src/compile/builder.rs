@@ -72,7 +72,7 @@ pub struct Executables {
     pub recording: Option<PathBuf>,
     pub counted: PathBuf,
     pub reference: Reference,
-    pub sources: Option<PathBuf>,
+    pub sources: PathBuf,
 }
 
 pub(crate) struct CompiledModules<'a> {
@@ -173,7 +173,7 @@ impl Builder {
             recording: None,
             counted,
             reference,
-            sources: Some(program.folder.to_owned()),
+            sources: program.folder.to_owned(),
         })
     }
 

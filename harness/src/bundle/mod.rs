@@ -124,7 +124,7 @@ impl Bundle {
                 },
                 (None, Err(_)) => Reference::NotBuilt,
             },
-            sources: Some(self.folder.join("programs").join(benchmark).join(SOURCES)),
+            sources: self.folder.join("programs").join(benchmark).join(SOURCES),
         })
     }
 }

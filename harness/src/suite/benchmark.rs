@@ -140,11 +140,9 @@ impl Attempt<'_> {
         let mut capture = capture::open(folder)?;
         let mut units = self.case.benchmark.translation_units.iter();
         let program = (units.next()).filter(|unit| unit.language != Language::Built);
-        let sources = self.executables.sources.as_deref();
-        let arrays = sources.map(|sources| analyse::array_names(&capture, sources));
         let names = Names {
             program: program.map(|unit| unit.file.display().to_string()),
-            arrays: arrays.unwrap_or_default(),
+            arrays: analyse::array_names(&capture, &self.executables.sources),
         };
         capture.add_names(names).map_err(capture::failure)?;
         Ok(capture)
@@ -293,9 +291,7 @@ impl Attempt<'_> {
             self.add_checks([check]);
             self.record.selection = Some(summary);
         }
-        if let Some(sources) = &self.executables.sources {
-            self.copy_sources(capture, sources);
-        }
+        self.copy_sources(capture);
         let totals = verify::totals(scan);
         self.fill_totals(scan, &totals);
         Ok(totals)
@@ -328,7 +324,7 @@ impl Attempt<'_> {
     }
 
     /// Copies the source files of the program's accesses into the run's folder, for the report.
-    fn copy_sources(&self, capture: &Capture, folder: &Path) {
+    fn copy_sources(&self, capture: &Capture) {
         let files = capture.sites().iter().map(|site| &*site.file);
         let files: BTreeSet<&str> = files.filter(|file| !file.is_empty()).collect();
         for file in files {
@@ -336,7 +332,7 @@ impl Attempt<'_> {
             let copy = source_file(run, &self.record.name, file);
             // The report also works without files that cannot be copied.
             let _ = copy.parent().map(fs::create_dir_all);
-            let _ = fs::copy(folder.join(file), copy);
+            let _ = fs::copy(self.executables.sources.join(file), copy);
         }
     }
 
