@@ -76,15 +76,6 @@ pub(super) fn add(
     Ok(tables)
 }
 
-pub(super) fn communication(
-    capture: &Capture,
-    folder: &Path,
-    options: &AnalysisOptions,
-) -> Result<Analysis, Failure> {
-    let limit = memory_limit(options.analysis_memory, folder);
-    analyse_within(capture, Options::transfers(), &limit).map_err(capture::failure)
-}
-
 /// Returns the names of the variables that receive the addresses of a capture's allocations, according to the source.
 pub(super) fn array_names(capture: &Capture, folder: &Path) -> Vec<ArrayName> {
     let places = capture.allocations().iter();

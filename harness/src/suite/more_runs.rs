@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
-use superstep_analysis::Analysis;
+use superstep_analysis::communication::Options;
 use superstep_analysis::run_summary::{Check, Repeats, Reproducibility, Seconds, Spread};
+use superstep_analysis::{Analysis, analyse_within};
 use superstep_trace::{Capture, LaunchCounts};
 
-use super::analyse;
 use super::benchmark::{Attempt, MORE_RUNS, Runs};
 use super::execute::{Kind, Run};
+use super::options::memory_limit;
 use crate::capture;
 use crate::verify::{self, CaptureScan, CountVariation, Golden, Order, OutputVariation};
 use superstep_build::bail;
@@ -200,7 +201,9 @@ impl Attempt<'_> {
         results.push(verify::capture_complete(&trace));
         let _step = self.step("comparison with the trace", Some(&trace));
         let options = &self.suite.options.analysis;
-        let traced = analyse::communication(&trace, &capture_folder, options)?;
+        let limit = memory_limit(options.analysis_memory, &capture_folder);
+        let traced = analyse_within(&trace, Options::transfers(), &limit);
+        let traced = traced.map_err(capture::failure)?;
         drop(trace);
         fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
         Ok((results, traced))
