@@ -104,10 +104,6 @@ impl Session {
         }
     }
 
-    pub fn backend(&self) -> Backend {
-        self.build.backend
-    }
-
     /// Loads the suite with this name or folder, or the bundle's suite.
     pub fn suite(&self, name: &str) -> Result<Suite, Failure> {
         let folder = match &self.bundle {
@@ -208,13 +204,13 @@ impl Session {
                 choice.selection = Selection::new(&bundle.info.benchmarks, &[])?;
             }
             return Ok(Fetched {
-                benchmarks: choice.of(suite, self.backend())?.0,
+                benchmarks: choice.of(suite, self.build.backend)?.0,
                 trees: Vec::new(),
                 suite,
                 size,
             });
         }
-        let (benchmarks, unsupported) = choice.of(suite, self.backend())?;
+        let (benchmarks, unsupported) = choice.of(suite, self.build.backend)?;
         for (name, backend) in unsupported {
             let line = format!("{name}: skipped; it runs only on the {backend} backend");
             self.reporter.line(&line);
@@ -264,7 +260,7 @@ impl Session {
         program: Option<&Program>,
     ) -> Result<Executables, Failure> {
         if self.verify_in_situ && executables.recording.is_none() {
-            executables.recording = match (self.backend(), program) {
+            executables.recording = match (self.build.backend, program) {
                 // On the CPU, the traced program can also record.
                 (Backend::Cpu, _) => Some(executables.traced.clone()),
                 (Backend::Cuda, None) => None,

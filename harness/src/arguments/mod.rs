@@ -148,7 +148,7 @@ impl InSituArgs {
             return Ok(());
         }
         let built = session.build.protocol;
-        let is_fixed = session.bundle.is_some() && session.backend() == Backend::Cuda;
+        let is_fixed = session.bundle.is_some() && session.build.backend == Backend::Cuda;
         if is_fixed && built != Protocol::InSitu {
             bail!(
                 Usage,
@@ -249,7 +249,7 @@ impl ExecuteArgs {
             config,
             timeout: self.timeout,
             memory_limit_bytes: self.program_memory.map(|size| size.bytes),
-            ..Execution::new(session.backend(), session.fetch.clone())
+            ..Execution::new(session.build.backend, session.fetch.clone())
         })
     }
 }

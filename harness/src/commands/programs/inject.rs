@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     args.programs.execute.record.whole_launches()?;
     fix_addresses();
     let session = args.programs.session(args.bundle.as_deref())?;
-    let own_jobs = (session.backend() == Backend::Cuda).then_some(GPU_JOBS);
+    let own_jobs = (session.build.backend == Backend::Cuda).then_some(GPU_JOBS);
     start_workers(args.programs.build.jobs.or(own_jobs))?;
     let execution = args.programs.execute.execution(&session)?;
     let (suite, choice) = args.programs.chosen(&session)?;
@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     session.reporter.finish();
-    let (suite, size, backend) = (&suite.name, &fetched.size, session.backend());
+    let (suite, size, backend) = (&suite.name, &fetched.size, session.build.backend);
     let CampaignOptions {
         injections, seed, ..
     } = args.campaign;

@@ -76,7 +76,7 @@ impl Source {
     }
 
     fn protocols(&self) -> Vec<Protocol> {
-        match self.session.backend() {
+        match self.session.build.backend {
             Backend::Cpu => Protocol::ALL.to_vec(),
             Backend::Cuda => vec![self.session.build.protocol],
         }
@@ -90,7 +90,7 @@ impl Source {
 
     /// Returns the selected programs that have this size; `None` if there are none.
     fn choice(&self, only: &Selection, size: &str) -> Result<Option<ProgramChoice>, Failure> {
-        let backend = self.session.backend();
+        let backend = self.session.build.backend;
         let names: Vec<String> = (self.suite.benchmarks.iter())
             .filter(|it| it.only_on.is_none_or(|only| only == backend))
             .filter(|it| it.sizes.contains_key(size) && self.names.contains(&it.name))
@@ -135,7 +135,7 @@ impl Source {
     }
 
     pub fn execution(&self) -> Execution {
-        Execution::new(self.session.backend(), self.session.fetch.clone())
+        Execution::new(self.session.build.backend, self.session.fetch.clone())
     }
 
     /// Reads the reference and the traits of a program from the verified trace in `folder`.
@@ -146,7 +146,7 @@ impl Source {
         folder: &Path,
         out: &Path,
     ) -> Result<(Rc<Reference>, Traits), Failure> {
-        let backend = self.session.backend();
+        let backend = self.session.build.backend;
         let open = |folder: &Path| Capture::open(folder).map_err(capture_failure);
         let mut reference = Reference::new(open(folder)?, reproducibility)?;
         if backend == Backend::Cuda {
@@ -231,7 +231,7 @@ impl<'a> Programs<'a> {
     ) -> Result<(), Failure> {
         let fetched = source.session.fetch(&source.suite, choice)?;
         let prepared = source.session.build(&fetched, |_, _| ())?;
-        let backend = source.session.backend();
+        let backend = source.session.build.backend;
         let name =
             |program: &str| format!("{}/{program} {size_name} ({backend})", source.suite.name);
         let built = prepared.iter().filter_map(|item| {
