@@ -23,9 +23,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let toolkit = Tools::find()?.toolkit()?;
     let report = NamedTempFile::new().map_err(|error| Failure::internal("create a file", error))?;
-    let Some((program, rest)) = args.command.split_first() else {
-        return Ok(exit_code::USAGE);
-    };
+    let (program, rest) = (args.command.split_first()).expect("clap requires a word");
     let status = Command::new(program)
         .args(rest)
         .envs(toolkit.variables())
