@@ -27,7 +27,7 @@ pub(crate) use error::FetchError;
 pub use source::{SourceFile, SourceTree, sources};
 pub use superstep_toolchain::hash_bytes;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct FetchOptions {
     /// A local git repository, bare or not, to use in place of the suite's URL.
     pub source_mirror: Option<PathBuf>,

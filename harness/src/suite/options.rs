@@ -81,7 +81,7 @@ impl ProgramChoice {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Execution {
     pub backend: Backend,
     pub fetch: FetchOptions,
@@ -99,10 +99,7 @@ impl Execution {
         Self {
             backend,
             fetch,
-            timeout: None,
-            memory_limit_bytes: None,
-            config: Config::default(),
-            kill_after: None,
+            ..Self::default()
         }
     }
 }
