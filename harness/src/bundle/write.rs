@@ -89,7 +89,7 @@ fn executables(folder: &Path, parts: &Parts<'_>, item: &BundledProgram<'_>) -> R
         let executable = compile::started_by(start);
         let at = executables.iter().position(|other| *other == executable);
         let executable = &names[at.unwrap_or(0)];
-        builder.place(start, executable, &place, name, "../../lib")?;
+        builder.place(start, executable, &place, name)?;
     }
     if let Reference::Recipe { recipe, .. } = &item.executables.reference {
         copy(recipe, &place.join(RECIPE))?;

@@ -156,22 +156,15 @@ impl Builder {
         }
     }
 
-    /// Copies the modules that `start` loads into the folder `place`, and writes a script `name` there that starts
-    /// `executable`, a file in `place/built`. The script and the list use relative paths; shared libraries are in
-    /// `libraries`, relative to `place`.
-    pub fn place(
-        &self,
-        start: &Path,
-        executable: &str,
-        place: &Path,
-        name: &str,
-        libraries: &str,
-    ) -> Result<()> {
+    /// Copies the modules that `start` loads into a bundle's folder `place`, and writes a script `name` there that starts
+    /// `executable`, a file in `place/built`. The script and the list use relative paths; the bundle's shared libraries
+    /// are in `lib`.
+    pub fn place(&self, start: &Path, executable: &str, place: &Path, name: &str) -> Result<()> {
         let identity = identity(start);
         let identity = identity.map_err(BuildError::io("read the files loaded by", start))?;
-        let mut head = format!(
-            "here=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/{libraries}\n\
-             export LD_LIBRARY_PATH=\"$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n"
+        let mut head = String::from(
+            "here=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/../../lib\n\
+             export LD_LIBRARY_PATH=\"$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n",
         );
         let built = format!("\"$here\"/built/{}", quote(executable));
         let list = start.with_file_name(LIST);
