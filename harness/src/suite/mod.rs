@@ -150,7 +150,7 @@ impl<'a> SuiteRun<'a> {
                 return Ok(not_run(benchmark, Status::Skipped, interrupted));
             }
             if let Some(failure) = &result.failure
-                && is_retryable(failure.kind)
+                && RETRYABLE.contains(&failure.kind)
                 && earlier_attempts.len() < self.options.running.retry as usize
             {
                 self.session.reporter.line(&format!(
@@ -172,13 +172,8 @@ impl<'a> SuiteRun<'a> {
     }
 }
 
-/// Returns whether another attempt might succeed. A wrong trace or output is not retried.
-fn is_retryable(kind: FailureKind) -> bool {
-    matches!(
-        kind,
-        FailureKind::Run | FailureKind::Memory | FailureKind::Timeout
-    )
-}
+/// Failures after which another attempt might succeed. A wrong trace or output is not retried.
+const RETRYABLE: [FailureKind; 3] = [FailureKind::Run, FailureKind::Memory, FailureKind::Timeout];
 
 /// Returns the folder of a suite's golden results: `golden/<suite>` next to the `suites` folder that contains the
 /// suite, as in the repository and in bundles; otherwise `golden` in the suite's folder.
