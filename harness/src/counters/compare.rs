@@ -44,12 +44,10 @@ impl ClassCounts {
 
     fn add(&mut self, other: &ClassCounts) {
         let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
-        *self = ClassCounts {
-            groups: self.groups + other.groups,
-            wide_groups: self.wide_groups + other.wide_groups,
-            requests: sum(self.requests, other.requests),
-            executed: sum(self.executed, other.executed),
-        };
+        self.groups += other.groups;
+        self.wide_groups += other.wide_groups;
+        self.requests = sum(self.requests, other.requests);
+        self.executed = sum(self.executed, other.executed);
     }
 }
 
