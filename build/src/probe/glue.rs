@@ -165,11 +165,7 @@ fn fields(text: &mut String, spec: &ProbeSpec) {
         Per::Thread if spec.fields.iter().all(|field| field.word == Word::U32) => 4,
         _ => 8,
     };
-    let per = match spec.per {
-        Per::Thread => "THREAD",
-        Per::Cta => "CTA",
-        Per::Launch => "LAUNCH",
-    };
+    let per = format!("{:?}", spec.per).to_uppercase();
     let count = spec.fields.len();
     let _ = writeln!(
         text,

@@ -17,24 +17,22 @@ pub(crate) const DEVICE_PASSES: &str = "thinlto-pre-link<O2>";
 
 impl Builder {
     pub(crate) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>> {
-        let name = match probe {
-            // The user provides the handler of a user-defined probe: see `probed.rs`.
-            Probe::None | Probe::Defined => return Ok(None),
-            Probe::Trace => "trace",
-            Probe::Count => "count",
-        };
+        // The user provides the handler of a user-defined probe: see `probed.rs`.
+        if let Probe::None | Probe::Defined = probe {
+            return Ok(None);
+        }
         let folder = self.device_folder()?;
         let extension = match self.options.backend {
             Backend::Cpu => "c",
             Backend::Cuda => "cu",
         };
         let protocol = self.options.protocol;
-        let with_protocol = format!("probe_{name}_{protocol}.{extension}");
-        let plain = format!("probe_{name}.{extension}");
+        let with_protocol = format!("probe_{probe}_{protocol}.{extension}");
+        let plain = format!("probe_{probe}.{extension}");
         let mut files = [&with_protocol, &plain].into_iter();
         let file = files.find(|file| folder.join(file).is_file());
         let file = file.ok_or_else(|| {
-            let what = format!("the {name} handler for protocol `{protocol}`");
+            let what = format!("the {probe} handler for protocol `{protocol}`");
             let folder = folder.display();
             let why = format!("{folder} contains neither {with_protocol} nor {plain}");
             BuildError::installation(what, why)
