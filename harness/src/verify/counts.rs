@@ -154,9 +154,6 @@ impl CountVariation {
     }
 }
 
-/// Describes the first difference between the traced and the counting run.
-type Difference = String;
-
 /// Number of executions of each site or, in situ, of each kind of access; entries are never 0.
 type Counts = BTreeMap<u32, u64>;
 
@@ -198,7 +195,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, Difference> {
+    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, String> {
         if !self.has_counts(&launch.kernel) {
             return Ok(Counts::new());
         }
@@ -232,8 +229,8 @@ impl Comparison<'_> {
         waits.filter(can_execute).map(|it| kind_of(it.op)).collect()
     }
 
-    /// Compares launches with equal numbers; returns the number of thread accesses.
-    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
+    /// Compares launches with equal numbers; returns the number of thread accesses, or the first difference.
+    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
             .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
@@ -260,7 +257,7 @@ impl Comparison<'_> {
     }
 
     /// Like [`Self::in_order`], but with the launches of a kernel in any order.
-    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
+    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
         self.check_launch_count(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
         for launch in counts {
@@ -285,7 +282,7 @@ impl Comparison<'_> {
         Ok(compared)
     }
 
-    fn check_launch_count(&self, counted: usize) -> Result<(), Difference> {
+    fn check_launch_count(&self, counted: usize) -> Result<(), String> {
         let traced = self.scan.launches.len();
         match self.needs_all_launches() && traced != counted {
             true => Err(format!("{traced} launches traced, {counted} counted")),
@@ -293,8 +290,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares a launch with its counts; returns the number of thread accesses.
-    fn compare(&self, scan: &LaunchScan<'_>, counts: &LaunchCounts) -> Result<u64, Difference> {
+    /// Compares a launch with its counts; returns the number of thread accesses, or the first difference.
+    fn compare(&self, scan: &LaunchScan<'_>, counts: &LaunchCounts) -> Result<u64, String> {
         let (in_trace, in_count) = (self.traced(scan), self.counted(counts)?);
         let keys: BTreeSet<u32> = in_trace.keys().chain(in_count.keys()).copied().collect();
         let count = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);

@@ -46,9 +46,6 @@ struct Line {
     time_ratios: Vec<(&'static str, f64)>,
 }
 
-/// Describes the first difference between the results of a benchmark in two runs.
-type Difference = String;
-
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
     let b = RunFolder::open(&args.run_b).read_summary()?;
@@ -185,11 +182,7 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-fn require_equal<T: PartialEq + ToString>(
-    what: &str,
-    first: T,
-    second: T,
-) -> Result<(), Difference> {
+fn require_equal<T: PartialEq + ToString>(what: &str, first: T, second: T) -> Result<(), String> {
     require_equal_shown(what, &first, &second, T::to_string)
 }
 
@@ -199,7 +192,7 @@ fn require_equal_shown<T: PartialEq>(
     first: &T,
     second: &T,
     show: impl Fn(&T) -> String,
-) -> Result<(), Difference> {
+) -> Result<(), String> {
     match first == second {
         true => Ok(()),
         false => Err(format!("{what}: {} and {}", show(first), show(second))),
@@ -230,7 +223,7 @@ fn benchmarks(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,
     max_slowdown: Option<f64>,
-) -> Result<String, Difference> {
+) -> Result<String, String> {
     for (run, benchmark) in [("first", a), ("second", b)] {
         if benchmark.status != Status::Passed {
             return Err(format!("{} in the {run} run", benchmark.status.name()));
@@ -278,7 +271,7 @@ fn benchmarks(
 }
 
 /// Compares the bounds of communication if one run was in situ.
-fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Difference> {
+fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), String> {
     let (a, b) = (a.communication, b.communication);
     let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
     require_equal("bytes stored", first.stored_bytes, second.stored_bytes)?;
