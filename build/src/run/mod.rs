@@ -39,29 +39,19 @@ pub struct Kill {
 
 pub const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum End {
+    #[error("exited with exit code {0}")]
     Exited(i32),
+    /// A status is formatted as `signal: 11 (SIGSEGV)`.
+    #[error("was killed by {}", ExitStatus::from_raw(*.0).to_string().replacen(':', "", 1))]
     Signalled(i32),
+    #[error("timed out")]
     TimedOut,
+    #[error("used too much memory")]
     OutOfMemory,
+    #[error("was interrupted")]
     Interrupted,
-}
-
-impl std::fmt::Display for End {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            End::Exited(code) => write!(f, "exited with exit code {code}"),
-            End::Signalled(signal) => {
-                // `signal: 11 (SIGSEGV)`
-                let status = ExitStatus::from_raw(*signal).to_string();
-                write!(f, "was killed by {}", status.replacen(':', "", 1))
-            }
-            End::TimedOut => f.write_str("timed out"),
-            End::OutOfMemory => f.write_str("used too much memory"),
-            End::Interrupted => f.write_str("was interrupted"),
-        }
-    }
 }
 
 #[derive(Debug, Clone)]
