@@ -231,8 +231,7 @@ impl Builder {
         let embedded = units.map(|unit| self.device_code(unit, String::new()));
         let embedded: Vec<EmbeddedDeviceCode<'_>> = embedded.collect::<Result<_>>()?;
         let first = self.options.first_module;
-        let ir = embedded.iter();
-        let ir = ir.map(|embedded| embedded.ir.optimised.clone());
+        let ir = embedded.iter().map(|embedded| embedded.ir.clone());
         let records = embedded.iter().map(|embedded| &embedded.record);
         let modules = if embedded.iter().any(|embedded| embedded.unit.linked) {
             let linked = DeviceCodeRecord::linked(String::new(), records);

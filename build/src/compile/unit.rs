@@ -45,12 +45,6 @@ impl<'a> Unit<'a> {
     }
 }
 
-pub(crate) struct DeviceIr {
-    /// Output of Clang's front end, stored next to the list of the headers that were read.
-    pub(crate) front_end: PathBuf,
-    pub(crate) optimised: PathBuf,
-}
-
 pub(crate) struct Module {
     pub(crate) index: usize,
     pub(crate) name: String,
@@ -95,8 +89,9 @@ pub(crate) struct Inserted {
 }
 
 impl Builder {
-    /// Stage 1: compiles a unit to device IR, which is the same for every backend and probe.
-    pub(crate) fn device_ir(&self, unit: &Unit<'_>) -> Result<DeviceIr> {
+    /// Stage 1: compiles a unit to device IR, which is the same for every backend and probe. Returns the output of
+    /// Clang's front end, and the optimised IR.
+    pub(crate) fn device_ir(&self, unit: &Unit<'_>) -> Result<[PathBuf; 2]> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
@@ -114,10 +109,7 @@ impl Builder {
             arithmetic::is_set(flags, arithmetic::INEXACT_ROOTS).then_some("--inexact-roots");
         let args = Args::of(["--passes", &passes]).texts(inexact);
         let optimised = self.prepare(subject, &front_end, args)?;
-        Ok(DeviceIr {
-            front_end,
-            optimised,
-        })
+        Ok([front_end, optimised])
     }
 
     /// Optimises device code from Clang's front end as Clang would, after giving inline PTX the meaning it has in nvcc.

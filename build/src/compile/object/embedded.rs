@@ -13,7 +13,7 @@ use crate::compile::source::arithmetic;
 use crate::compile::steps::depfile;
 use crate::compile::steps::hash::KeyHasher;
 use crate::compile::steps::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
-use crate::compile::unit::{DeviceIr, Module, Unit, own_flags};
+use crate::compile::unit::{Module, Unit, own_flags};
 use crate::compile::{BuildError, Builder, Program, Result};
 use crate::manifest::Language;
 
@@ -27,7 +27,9 @@ pub struct HostObject {
 
 pub(crate) struct EmbeddedDeviceCode<'a> {
     pub(crate) unit: Unit<'a>,
-    pub(crate) ir: DeviceIr,
+    /// Output of Clang's front end, stored next to the list of the headers that were read.
+    front_end: PathBuf,
+    pub(crate) ir: PathBuf,
     pub(crate) record: DeviceCodeRecord,
 }
 
@@ -38,10 +40,10 @@ impl Builder {
         unit: Unit<'a>,
         folder: String,
     ) -> Result<EmbeddedDeviceCode<'a>> {
-        let ir = self.device_ir(&unit)?;
+        let [front_end, ir] = self.device_ir(&unit)?;
         let bitcode = match self.runner.dry_run {
             Some(_) => Vec::new(),
-            None => fs::read(&ir.optimised).map_err(BuildError::io("read", &ir.optimised))?,
+            None => fs::read(&ir).map_err(BuildError::io("read", &ir))?,
         };
         let head = Head {
             name: unit.unit.file.display().to_string(),
@@ -51,6 +53,7 @@ impl Builder {
         };
         Ok(EmbeddedDeviceCode {
             unit,
+            front_end,
             ir,
             record: DeviceCodeRecord { head, bitcode },
         })
@@ -113,7 +116,7 @@ impl Builder {
             let path = file.parent().unwrap_or(Path::new(".")).join(name);
             fs::read_to_string(path).unwrap_or_default()
         };
-        let lists = [&object, &embedded.ir.front_end].map(|file| read_sibling(file, DEPENDENCIES));
+        let lists = [&object, &embedded.front_end].map(|file| read_sibling(file, DEPENDENCIES));
         let mut dependencies = lists.map(|list| depfile::parse(&list)).concat();
         // Cached files can be removed at any time.
         dependencies.retain(|path| !path.starts_with(&self.runner.cache.root));
@@ -136,7 +139,7 @@ impl Builder {
 
     pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf> {
         let embedded = self.device_code(only_unit(program, false), String::new())?;
-        let ir = embedded.ir.optimised;
+        let ir = embedded.ir;
         let module = Module::new(program, 0, &embedded.record, vec![ir.clone()]);
         let ptx = self.ptx(&module, &ir, arithmetic::division_flag(&program.flags))?;
         if kind == "ptx" {
