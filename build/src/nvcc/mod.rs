@@ -12,7 +12,7 @@ mod words;
 
 use std::path::PathBuf;
 
-pub use toolkit::{TOOLKIT_VARIABLE, Toolkit, requested_arch};
+pub use toolkit::{TOOLKIT_VARIABLE, Toolkit};
 
 use superstep_toolchain::Toolchain;
 
@@ -24,7 +24,6 @@ use words::words;
 
 pub struct Nvcc {
     pub toolkit: PathBuf,
-    pub arch: u32,
     pub toolchain: Toolchain,
 }
 
@@ -71,7 +70,7 @@ pub fn run(
     let folder =
         std::env::current_dir().map_err(|error| failed("find the working folder", error))?;
     let mut options = BuildOptions::new(superstep_trace::Backend::Cpu);
-    options.gpu_archs = vec![args.architecture_for(nvcc.arch)];
+    options.gpu_archs = vec![args.architecture_for(toolkit::requested_arch())];
     if args.verbose || args.dry_run {
         nvcc.describe(&args, options.lowest_arch());
     }

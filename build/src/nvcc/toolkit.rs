@@ -38,7 +38,7 @@ const ARCH_VARIABLE: &str = "SUPERSTEP_ARCH";
 /// Environment variable with the toolkit folder that an nvcc stand-in belongs to.
 pub const TOOLKIT_VARIABLE: &str = "SUPERSTEP_TOOLKIT";
 
-pub fn requested_arch() -> u32 {
+pub(super) fn requested_arch() -> u32 {
     let value = std::env::var(ARCH_VARIABLE).unwrap_or_default();
     value.parse().unwrap_or(DEFAULT_ARCH)
 }

@@ -20,7 +20,6 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
         };
         let nvcc = Nvcc {
             toolkit,
-            arch: nvcc::requested_arch(),
             toolchain: tools.toolchain.clone(),
         };
         nvcc::run(&nvcc, arguments.collect(), |options| {
