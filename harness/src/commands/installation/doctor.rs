@@ -26,15 +26,14 @@ struct Finding {
     detail: String,
 }
 
+const MISSING: &str = "MISSING";
+
 #[derive(Default)]
-struct Findings {
-    all: Vec<Finding>,
-    missing: bool,
-}
+struct Findings(Vec<Finding>);
 
 impl Findings {
     fn add(&mut self, state: &'static str, name: &str, detail: impl Display) {
-        self.all.push(Finding {
+        self.0.push(Finding {
             state,
             name: name.to_owned(),
             detail: detail.to_string(),
@@ -46,8 +45,7 @@ impl Findings {
     }
 
     fn missing(&mut self, name: &str, why: impl Display) {
-        self.add("MISSING", name, why);
-        self.missing = true;
+        self.add(MISSING, name, why);
     }
 
     fn toolchain(&mut self) {
@@ -133,7 +131,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     findings.toolchain();
     findings.installation();
     findings.gpus();
-    let (version, all) = (env!("CARGO_PKG_VERSION"), &findings.all);
+    let (version, all) = (env!("CARGO_PKG_VERSION"), &findings.0);
     match args.json {
         true => print_json(&json!({ "schema_version": 1, "version": version, "findings": all }))?,
         false => print(|out| {
@@ -145,7 +143,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             Ok(())
         })?,
     }
-    Ok(match findings.missing {
+    Ok(match all.iter().any(|finding| finding.state == MISSING) {
         true => exit_code::TOOL,
         false => exit_code::OK,
     })
