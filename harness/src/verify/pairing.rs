@@ -18,13 +18,8 @@ pub struct Pairing {
     pub in_situ: Vec<u32>,
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Signature<'a> {
-    kernel: &'a str,
-    grid: [u32; 3],
-    block: [u32; 3],
-    counts: Vec<u64>,
-}
+/// Kernel, grid, block and counts of a launch.
+type Signature<'a> = (&'a str, [u32; 3], [u32; 3], Vec<u64>);
 
 /// A launch, its volumes (which may be inexact) and its number.
 type Known<'a> = (Signature<'a>, Vec<u64>, u32);
@@ -57,13 +52,9 @@ impl Pairing {
 fn groups<K: Ord>(analysis: &Analysis, key: fn(&Launch, u32) -> K) -> Vec<Vec<Known<'_>>> {
     let mut groups: BTreeMap<K, Vec<Known<'_>>> = BTreeMap::new();
     for (number, it) in (0..).zip(&analysis.counts.launches) {
-        let signature = Signature {
-            kernel: &it.launch.kernel,
-            grid: it.launch.grid,
-            block: it.launch.block,
-            counts: COUNTED.map(|(_, column)| column(&it.counts)).into(),
-        };
-        let group = groups.entry(key(&it.launch, number)).or_default();
+        let (launch, counts) = (&it.launch, COUNTED.map(|(_, column)| column(&it.counts)));
+        let signature = (&*launch.kernel, launch.grid, launch.block, counts.into());
+        let group = groups.entry(key(launch, number)).or_default();
         group.push((signature, volumes(analysis, number), number));
     }
     groups.into_values().collect()
