@@ -8,7 +8,6 @@ use crate::communication::spill::limit::MemoryLimit;
 use crate::communication::spill::sorted::{Item, Sorted, Sorter, order};
 use crate::communication::state::shadow::{PAGE_BYTES, page_of};
 use crate::error::Result;
-use crate::parallel::mapped;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use superstep_trace::Cancellation;
@@ -167,9 +166,6 @@ struct InMemory {
 /// by CTA number.
 const MAX_CTAS: (usize, usize) = (4, 1 << 16);
 
-/// Number of spans for which it is worth reading the pages of a launch once more on another thread.
-const TASK_SPANS: usize = 1 << 16;
-
 /// Upper bound on the memory for each span, including the latest addresses.
 const SPAN_BYTES: usize = 64;
 
@@ -240,42 +236,24 @@ impl KeptLoads {
             return span_distances(self.into_sorter()?, sink);
         }
         pages.sort_unstable_by_key(|(page, spans)| (page.launch, page.page, spans[0].cta));
-        let launches: Vec<_> = (pages.chunk_by(|(a, _), (b, _)| a.launch == b.launch)).collect();
-        // Each task reads the spans of its CTAs in all pages of a launch.
-        let spans_of_page = memory.spans / pages.len().max(1);
-        let spans_of_launch = memory.spans / launches.len().max(1);
-        let tasks = (spans_of_launch / TASK_SPANS).min(spans_of_page).max(1);
-        let ctas_of_task = ctas.div_ceil(tasks).max(1);
-        let counted = mapped(launches.len() * tasks, |number| {
-            let first = number % tasks * ctas_of_task;
-            let ctas = first..(first + ctas_of_task).min(ctas);
-            distances_of_ctas(launches[number / tasks], ctas)
-        });
-        for (number, counts) in counted.iter().enumerate() {
-            sink(launches[number / tasks][0].0.launch, counts);
+        for pages in pages.chunk_by(|(a, _), (b, _)| a.launch == b.launch) {
+            let mut counts = StrideCounts::default();
+            // Each plus one; 0 if there is none.
+            let mut latest = vec![0u64; ctas];
+            for (page, spans) in pages {
+                let base = page.page * PAGE_BYTES as u64;
+                for span in *spans {
+                    let (first, last) = (base + u64::from(span.first), base + u64::from(span.last));
+                    let before = std::mem::replace(&mut latest[span.cta as usize], last + 1);
+                    if before > 0 {
+                        count_distance(first + 1 - before, 1, &mut counts);
+                    }
+                }
+            }
+            sink(pages[0].0.launch, &counts);
         }
         Ok(())
     }
-}
-
-/// Returns the distances from page to page of some CTAs of a launch.
-fn distances_of_ctas(pages: &[(&PageEnd, &[PageSpan])], ctas: Range<usize>) -> StrideCounts {
-    let mut counts = StrideCounts::default();
-    // Each plus one; 0 if there is none.
-    let mut latest = vec![0u64; ctas.len()];
-    for (page, spans) in pages {
-        let base = page.page * PAGE_BYTES as u64;
-        let start = spans.partition_point(|span| (span.cta as usize) < ctas.start);
-        let spans = spans[start..].iter();
-        for span in spans.take_while(|span| (span.cta as usize) < ctas.end) {
-            let (first, last) = (base + u64::from(span.first), base + u64::from(span.last));
-            let before = std::mem::replace(&mut latest[span.cta as usize - ctas.start], last + 1);
-            if before > 0 {
-                count_distance(first + 1 - before, 1, &mut counts);
-            }
-        }
-    }
-    counts
 }
 
 /// Like [`KeptLoads::distances`], for spans of any pages.

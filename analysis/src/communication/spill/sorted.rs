@@ -23,9 +23,6 @@ const SORT_ITEMS: usize = 1 << 13;
 /// Number of items that are sorted by their whole keys.
 const FEW_ITEMS: usize = 32;
 
-/// Maximum number of bits of keys that are counted, so that the counts fit into a core's cache.
-const MAX_COUNTED_BITS: u32 = 16;
-
 /// Maximum number of parts into which items are distributed before each part is sorted.
 const PARTS: usize = 1 << 10;
 
@@ -79,79 +76,45 @@ pub(crate) trait Item: Fixed + Copy + Default + Ord + Send + Sync {
 /// completes it; not with a shorter one, because a waiting thread may begin another shard, which needs memory.
 pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
     let is_full_run = items.len() >= RUN_ITEMS;
-    let index_bits = usize::BITS - items.len().leading_zeros();
-    match Digits::of(items) {
-        Some(digits) if digits.bits <= MAX_COUNTED_BITS.min(index_bits + 1) => {
-            *items = counted(items, &digits);
+    if let Some((mut keys, index_bits)) = packed_keys(items) {
+        match is_full_run {
+            true => keys.par_sort_unstable(),
+            false => keys.sort_unstable(),
         }
-        // One integer for each item is faster to sort than the item itself.
-        Some(digits) if digits.bits + index_bits <= u64::BITS => {
-            let pack = |(index, item): (u64, &T)| digits.value(item) << index_bits | index;
-            let mut keys: Vec<u64> = (0..).zip(&*items).map(pack).collect();
-            match is_full_run {
-                true => keys.par_sort_unstable(),
-                false => keys.sort_unstable(),
-            }
-            let mask = (1 << index_bits) - 1;
-            let sorted = keys.iter().map(|key| items[(key & mask) as usize]);
-            *items = sorted.collect();
-        }
-        _ if is_full_run => items.par_sort_unstable_by_key(Item::key),
-        _ => items.sort_unstable_by_key(Item::key),
+        let mask = (1 << index_bits) - 1;
+        let sorted = keys.iter().map(|key| items[(key & mask) as usize]);
+        *items = sorted.collect();
+    } else if is_full_run {
+        items.par_sort_unstable_by_key(Item::key);
+    } else {
+        items.sort_unstable_by_key(Item::key);
     }
     items.dedup_by(|next, previous| previous.join(next));
 }
 
-/// The bits of items' keys that order them: in each 32-bit word, those from the first that is not the same in all
-/// items.
-struct Digits {
-    /// Shift and width of the bits in each word.
-    words: [(u32, u32); 4],
-    /// Number of bits in all words.
-    bits: u32,
-}
-
-impl Digits {
-    /// Returns `None` if there are only a few items or more than 64 bits.
-    fn of<T: Item>(items: &[T]) -> Option<Self> {
-        let first = items.get(FEW_ITEMS)?.key();
-        let differing = (items.iter()).fold(0, |bits, item| bits | (item.key() ^ first));
-        let words = [96, 64, 32, 0].map(|shift| {
-            let width = u32::BITS - ((differing >> shift) as u32).leading_zeros();
-            (shift, width)
-        });
-        let bits = words.iter().map(|(_, width)| width).sum();
-        (bits <= u64::BITS).then_some(Self { words, bits })
+/// Returns one integer for each item, which is faster to sort than the item itself: the bits of its key that are not
+/// the same in all items, then its index, whose number of bits is also returned. Fails if they take more than 64 bits,
+/// or if there are only a few items.
+fn packed_keys<T: Item>(items: &[T]) -> Option<(Vec<u64>, u32)> {
+    let first = items.get(FEW_ITEMS)?.key();
+    let differing = (items.iter()).fold(0, |bits, item| bits | (item.key() ^ first));
+    let index_bits = usize::BITS - items.len().leading_zeros();
+    // Only the leading bits of each 32-bit word of the keys are left out, so that the order is the same.
+    let words = [96, 64, 32, 0].map(|shift| {
+        let width = u32::BITS - ((differing >> shift) as u32).leading_zeros();
+        (shift, width)
+    });
+    if index_bits + words.iter().map(|(_, width)| width).sum::<u32>() > u64::BITS {
+        return None;
     }
-
-    fn value<T: Item>(&self, item: &T) -> u64 {
+    let pack = |(index, item): (u64, &T)| {
         let key = item.key();
-        (self.words.iter()).fold(0, |value, &(shift, width)| {
-            value << width | ((key >> shift) as u64 & ((1 << width) - 1))
-        })
-    }
-}
-
-/// Returns the items in order, by counting how many there are of each key.
-fn counted<T: Item>(items: &[T], digits: &Digits) -> Vec<T> {
-    let keys: Vec<u32> = (items.iter())
-        .map(|item| digits.value(item) as u32)
-        .collect();
-    let mut next = vec![0u32; 1 << digits.bits];
-    for &key in &keys {
-        next[key as usize] += 1;
-    }
-    let mut sum = 0;
-    for next in &mut next {
-        sum += std::mem::replace(next, sum);
-    }
-    let mut sorted = vec![T::default(); items.len()];
-    for (item, &key) in items.iter().zip(&keys) {
-        let at = &mut next[key as usize];
-        sorted[*at as usize] = *item;
-        *at += 1;
-    }
-    sorted
+        let packed = words.iter().fold(0, |packed, &(shift, width)| {
+            packed << width | ((key >> shift) as u64 & ((1 << width) - 1))
+        });
+        packed << index_bits | index
+    };
+    Some(((0..).zip(items).map(pack).collect(), index_bits))
 }
 
 impl<T: Item> Sorter<T> {
