@@ -13,9 +13,9 @@ pub use rows::{Kind, NextRow, Row, Rows};
 
 use crate::analyse::{Accesses, Analysis, LaunchChunks, walk};
 use crate::communication::{
-    BLOCK_RECORDS, Block, Cutter, Decoded, Engine, Item, LaunchRecords, LaunchStrides, MemoryLimit,
-    Options, Packet, Record, Run, ShardCounts, Sorter, Span, Sums, Transfer, Transfers,
-    WideAccesses, WidePart, add, distances, recycle, span_distances, unpacked,
+    BLOCK_RECORDS, Block, Cutter, Decoded, Engine, Item, LaunchRecords, MemoryLimit, Options,
+    Packet, Record, Run, ShardCounts, Sorter, Span, Sums, Transfer, Transfers, WideAccesses,
+    WidePart, add, distances, recycle, span_distances, unpacked,
 };
 use crate::error::Result;
 use crate::sites::SiteOps;
@@ -318,45 +318,29 @@ impl Merged {
         let ops = SiteOps::new(capture.sites());
         let limit = MemoryLimit::none();
         let mut engine = Engine::new(ops, options, &limit, capture.cancellation);
-        let mut strides = Vec::new();
         engine.results.found.add_rows(&self.sums.found);
-        let mut settled = Settled {
-            sums: &mut self.sums,
-            strides: &mut strides,
-        };
-        let walk = walk(capture, &mut engine, &mut settled)?;
+        let walk = walk(capture, &mut engine, &mut self.sums)?;
         if !self.sums.launches.is_empty() {
             return Err(unexpected(
                 "some sums belong to launches that the capture does not contain",
             ));
         }
         let mut end = engine.finish()?;
-        end.communication.strides = strides;
         end.communication.transfers = Transfers::new(self.transfers.finish()?);
         end.written_copies.append(&mut self.sums.written_copies);
         Ok(walk.into_analysis(capture, options, end))
     }
 }
 
-/// A source of accesses for launches with known sums.
-struct Settled<'a> {
-    sums: &'a mut Sums,
-    strides: &'a mut Vec<LaunchStrides>,
-}
-
-impl<'a> Accesses<'a> for Settled<'_> {
+/// Launches with known sums, whose accesses are not read again.
+impl<'a> Accesses<'a> for Sums {
     fn launch(&mut self, engine: &mut Engine<'a>, record: &LaunchRecord<'a>) -> Result<()> {
         let position = engine.begin(record.launch)?.position;
-        let sums = self.sums.launches.remove(&position).unwrap_or_default();
-        let mut part = sums.part;
-        let loads = part.loads;
-        part.add_counts(&sums.counts);
-        engine.add_launch(position, part);
+        let mut sums = self.launches.remove(&position).unwrap_or_default();
+        sums.part.add_counts(&sums.counts);
+        engine.add_launch(position, sums.part);
         engine.counts[position as usize] = sums.counts;
-        self.strides.push(LaunchStrides {
-            loads,
-            stores: sums.stores,
-        });
+        engine.results.strides[position as usize].stores = sums.stores;
         Ok(())
     }
 }
