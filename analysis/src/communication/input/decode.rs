@@ -127,47 +127,37 @@ impl Decoder {
         wide: &WideAccesses,
         (flat, repeats): &mut Scratch,
     ) -> Result<Collected> {
-        let Collected {
-            mut counts,
-            mut sites,
-            mut phases,
-            mut blocks,
-        } = Collected::default();
+        let mut found = Collected::default();
         let exact = self.options.matches_addresses();
         let mut shards = ShardCounts::new();
         flat.clear();
         source.read(chunk, &mut |group| {
             if group.is_grid_barrier() {
-                repeats.end_phase(group, (&phases, wide));
-                phases.pass(group);
+                repeats.end_phase(group, (&found.phases, wide));
+                found.phases.pass(group);
                 return Ok(());
             }
             let op = checked(group, &self.ops)?;
-            counts.group(group, op);
+            found.counts.group(group, op);
             if self.options.details {
-                sites.add(group);
+                found.sites.add(group);
             }
             match exact {
-                true => starts(group, op, &phases, flat),
-                false => repeats.add(group, op, (&phases, wide), flat),
+                true => starts(group, op, &found.phases, flat),
+                false => repeats.add(group, op, (&found.phases, wide), flat),
             }
             shards.update(flat);
             if flat.len() + repeats.records() >= BLOCK_RECORDS {
-                repeats.end((&phases, wide), &mut shards, flat);
-                blocks.push(Block::new(flat, &mut shards, &self.spare));
+                repeats.end((&found.phases, wide), &mut shards, flat);
+                (found.blocks).push(Block::new(flat, &mut shards, &self.spare));
             }
             Ok(())
         })?;
-        repeats.end((&phases, wide), &mut shards, flat);
+        repeats.end((&found.phases, wide), &mut shards, flat);
         if !flat.is_empty() {
-            blocks.push(Block::new(flat, &mut shards, &self.spare));
+            (found.blocks).push(Block::new(flat, &mut shards, &self.spare));
         }
-        Ok(Collected {
-            counts,
-            sites,
-            phases,
-            blocks,
-        })
+        Ok(found)
     }
 
     /// Reads all chunks of a batch of launches, on all threads.
