@@ -177,13 +177,7 @@ pub(crate) struct SpillFile {
 impl SpillFile {
     pub(crate) fn create(folder: &SpillFolder, name: &str) -> Result<Self> {
         let path = folder.file(name)?;
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)
-            .map_err(failed(&path))?;
+        let file = File::create_new(&path).map_err(failed(&path))?;
         Ok(Self {
             file,
             path,
