@@ -359,7 +359,8 @@ impl<'a> Engine<'a> {
         }
         recycle(blocks, &self.decoder.spare);
         if !analysed.is_empty() {
-            let loads = self.kept.take_loads(&self.limit, self.cancellation);
+            let none = KeptLoads::new(&self.limit, self.cancellation);
+            let loads = std::mem::replace(&mut self.kept.loads, none);
             self.analysed = Some((analysed, loads));
         }
     }

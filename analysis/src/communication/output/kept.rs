@@ -39,15 +39,6 @@ impl Kept {
         }
     }
 
-    /// Removes and returns all loads.
-    pub(crate) fn take_loads(
-        &mut self,
-        limit: &MemoryLimit,
-        cancellation: Cancellation,
-    ) -> KeptLoads {
-        std::mem::replace(&mut self.loads, KeptLoads::new(limit, cancellation))
-    }
-
     /// Moves a shard's results here.
     pub(crate) fn take(&self, out: &mut ShardOut) -> Result<()> {
         self.transfers.append(out.take_transfers())?;
