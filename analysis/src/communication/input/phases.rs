@@ -25,9 +25,7 @@ impl Phases {
     /// first lane.
     #[inline]
     pub(crate) fn advance(&self, record: &mut Record) {
-        if !self.is_empty()
-            && let Some(lanes) = self.0.get(&(record.cta, record.warp()))
-        {
+        if let Some(lanes) = self.0.get(&(record.cta, record.warp())) {
             record.add_phase(lanes[record.first_lane() as usize]);
         }
     }

@@ -6,8 +6,8 @@ use crate::communication::input::record::{Pattern, Record};
 use rustc_hash::FxHashMap;
 
 pub(crate) struct Local {
-    /// Binary logarithm of a cell's size in bytes. All writes fill whole cells.
-    shift: u32,
+    /// Binary logarithm of a cell's size in bytes, set before any write is recorded. All writes fill whole cells.
+    pub(crate) shift: u32,
     /// Cells that have been written.
     written: Bitmap,
     /// First thread to write each cell in `written`.
@@ -31,16 +31,9 @@ impl Local {
         }
     }
 
-    /// Sets the cell size; must be called before any write is recorded.
-    pub(crate) fn set_shift(&mut self, shift: u32) {
-        self.shift = shift;
-    }
-
     pub(crate) fn clear(&mut self) {
         self.written.clear();
-        if !self.others.is_empty() {
-            self.others.clear();
-        }
+        self.others.clear();
         if self.has_phases {
             self.phases.fill(0);
             self.has_phases = false;

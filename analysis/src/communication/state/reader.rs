@@ -40,12 +40,8 @@ impl Seen {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.accesses.iter_mut().for_each(Bitmap::clear);
-        if !self.odd.is_empty() {
-            self.odd.clear();
-        }
-        if !self.partial.is_empty() {
-            self.partial.clear();
-        }
+        self.odd.clear();
+        self.partial.clear();
     }
 
     fn has_access(&self, at: usize, width: usize) -> bool {

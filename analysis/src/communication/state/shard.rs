@@ -415,8 +415,8 @@ impl Marks {
 impl Scratch {
     /// Sets the cell size, chosen so that every write of a launch to a page fills whole cells.
     pub(crate) fn set_shift(&mut self, shift: u32) {
-        self.local.set_shift(shift);
-        self.writers.set_shift(shift);
+        self.local.shift = shift;
+        self.writers.shift = shift;
         self.search.set_shift(shift);
     }
 

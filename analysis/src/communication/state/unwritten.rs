@@ -153,7 +153,7 @@ impl Search {
     /// Sets the cell size; must be called before any store is recorded.
     pub(crate) fn set_shift(&mut self, shift: u32) {
         self.shift = shift;
-        self.local.set_shift(shift);
+        self.local.shift = shift;
     }
 
     /// Analyses all records of a launch in one page, ordered by CTA; `unwritten` contains the bytes that were unwritten

@@ -23,8 +23,8 @@ pub(crate) fn writer_id(cta: u32, thread: u32) -> u64 {
 }
 
 pub(crate) struct Writers {
-    /// Binary logarithm of a cell's size in bytes. All stores fill whole cells.
-    shift: u32,
+    /// Binary logarithm of a cell's size in bytes, set before any writer is added. All stores fill whole cells.
+    pub(crate) shift: u32,
     /// Threads that store to each cell.
     threads: Box<[u64; PAGE_BYTES]>,
     is_empty: bool,
@@ -40,11 +40,6 @@ impl Writers {
             is_empty: true,
             phases: BTreeMap::new(),
         }
-    }
-
-    /// Sets the cell size; must be called before any writer is added.
-    pub(crate) fn set_shift(&mut self, shift: u32) {
-        self.shift = shift;
     }
 
     /// Adds the stores and atomics among `records`, by phase if the launch `has_phases`.
