@@ -48,17 +48,12 @@ impl LaunchPart {
             ..Volume::default()
         };
         for (launch, amount) in out.flows.drain() {
-            self.add_flow(launch, amount);
+            *self.flows.entry(launch).or_default() += amount;
         }
         self.footprint += std::mem::take(&mut out.details.footprint);
         self.unwritten.extend(out.details.unwritten.drain());
         self.site_flows.extend(out.details.site_flows());
         super::strides::add(&mut self.loads, &std::mem::take(&mut out.loads.distances));
-    }
-
-    fn add_flow(&mut self, source_launch: u32, amount: Amount) {
-        let sum = self.flows.entry(source_launch).or_default();
-        sum.add(amount.bytes, amount.count);
     }
 
     /// Counts an access across a page boundary after its bytes have been counted; returns its share of a transfer.
@@ -69,7 +64,7 @@ impl LaunchPart {
         source: Tag,
     ) -> Option<Transfer> {
         let source_launch = source.launch()?;
-        self.add_flow(source_launch, Amount { bytes: 0, count: 1 });
+        self.flows.entry(source_launch).or_default().count += 1;
         Some(Transfer {
             source_launch,
             source_cta: source.cta_number(),
@@ -88,7 +83,7 @@ impl LaunchPart {
     pub(crate) fn add(&mut self, other: Self) {
         self.volume += other.volume;
         for (source, amount) in other.flows {
-            self.add_flow(source, amount);
+            *self.flows.entry(source).or_default() += amount;
         }
         self.footprint += other.footprint;
         self.unwritten.extend(other.unwritten);

@@ -101,12 +101,7 @@ pub(crate) struct Amount {
     pub(crate) count: u64,
 }
 
-impl Amount {
-    pub(crate) fn add(&mut self, bytes: u64, count: u64) {
-        self.bytes += bytes;
-        self.count += count;
-    }
-}
+crate::add_assign!(Amount: bytes, count);
 
 /// Minimum number of transfers at which a shard merges those between the same CTAs.
 const JOIN_AT: usize = 1 << 16;
@@ -191,7 +186,7 @@ impl ShardOut {
             Some((tag, receiver, amount))
                 if (*tag, *receiver) == (source, cta) && amount.bytes < 1 << 30 =>
             {
-                amount.add(bytes, count);
+                *amount += Amount { bytes, count };
             }
             _ => {
                 self.flush();
@@ -302,28 +297,23 @@ impl ShardOut {
             self.end_flow();
             self.flow.0 = launch;
         }
-        self.flow.1.add(bytes, count);
+        self.flow.1 += Amount { bytes, count };
     }
 
     fn end_flow(&mut self) {
-        let Amount { bytes, count } = std::mem::take(&mut self.flow.1);
-        if bytes != 0 || count != 0 {
-            self.flows.entry(self.flow.0).or_default().add(bytes, count);
+        let amount = std::mem::take(&mut self.flow.1);
+        if amount != Amount::default() {
+            *self.flows.entry(self.flow.0).or_default() += amount;
         }
     }
 
     pub(crate) fn flush(&mut self) {
-        let Some((tag, cta, Amount { bytes, count })) = self.pending.take() else {
-            return;
-        };
-        if bytes == 0 && count == 0 {
-            return;
-        }
-        if let Some(launch) = tag.launch() {
-            self.received_from_launch(launch, bytes, count);
-            if self.options.transfers {
-                self.transfer(launch, tag.cta_number(), cta, Amount { bytes, count });
-            }
+        if let Some((tag, cta, amount)) = self.pending.take()
+            && amount != Amount::default()
+            && let Some(launch) = tag.launch()
+        {
+            self.received_from_launch(launch, amount.bytes, amount.count);
+            self.transfer(launch, tag.cta_number(), cta, amount);
         }
     }
 
