@@ -1,7 +1,6 @@
 //! Results collected by the passes over pages.
 
 use super::detail::{Details, Regions};
-use super::kept::Kept;
 use super::loads::Loads;
 use super::part::WideSource;
 use super::strides::Runs;
@@ -12,24 +11,21 @@ use crate::communication::input::record::{Pattern, Record, WideAccess};
 use crate::communication::spill::sorted::order;
 use crate::communication::state::bitmap::Bitmap;
 use crate::communication::state::cells::Writer;
+use crate::communication::state::host::Untraced;
 use crate::communication::state::shadow::{Page, Tag};
 use crate::communication::state::shards::{LaunchContext, Program};
-use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use superstep_trace::{Cancellation, SiteId};
+use superstep_trace::SiteId;
 
 pub(crate) struct View<'a> {
     /// Position of the current launch among all launches.
     pub(crate) launch: u32,
     pub(crate) kernel: u32,
-    pub(crate) kernels: &'a [u32],
     pub(crate) wide: &'a [WideAccess],
     pub(crate) regions: &'a Regions,
-    pub(crate) ops: &'a SiteOps,
-    /// Receives results that exceed a shard's budget.
-    pub(crate) kept: &'a Kept,
-    pub(crate) cancellation: Cancellation,
+    pub(crate) untraced: &'a Untraced,
+    pub(crate) program: Program<'a>,
 }
 
 impl<'a> View<'a> {
@@ -41,18 +37,16 @@ impl<'a> View<'a> {
         View {
             launch: context.position,
             kernel: program.kernels[context.position as usize],
-            kernels: program.kernels,
             wide: &decoded.wide,
             regions: &context.regions,
-            ops: program.ops,
-            kept: program.kept,
-            cancellation: program.cancellation,
+            untraced: &context.untraced,
+            program,
         }
     }
 
     #[inline]
     pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
-        self.kernels.get(launch as usize) == Some(&self.kernel)
+        self.program.kernels.get(launch as usize) == Some(&self.kernel)
     }
 
     #[inline]

@@ -1,7 +1,6 @@
 //! Communication by equal addresses (`--match exact-address`), as in the analysis of Rieber 2017: the unit is the
 //! address of an access, whatever its width.
 
-use super::host::Untraced;
 use super::shadow::{PAGE_BYTES, Tag};
 use crate::communication::input::record::Record;
 use crate::communication::output::strides::Owner;
@@ -47,17 +46,10 @@ impl ExactPage {
             .retain(|&at, _| !(offset..offset + len).contains(&usize::from(at)));
     }
 
-    /// Analyses all records of one launch that begin in the page at `base`; they must be sorted by CTA.
-    pub(crate) fn launch(
-        &mut self,
-        view: &View<'_>,
-        untraced: &Untraced,
-        base: u64,
-        records: &[Record],
-        out: &mut ShardOut,
-    ) {
+    /// Analyses all records of one launch that begin in the page; they must be sorted by CTA.
+    pub(crate) fn launch(&mut self, view: &View<'_>, records: &[Record], out: &mut ShardOut) {
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            self.read(view, untraced, base, records, out);
+            self.read(view, records, out);
             out.loads.end_ctas(records[0].cta + 1);
         }
         let mut multiple: FxHashSet<u16> = FxHashSet::default();
@@ -93,14 +85,7 @@ impl ExactPage {
         }
     }
 
-    fn read(
-        &mut self,
-        view: &View<'_>,
-        untraced: &Untraced,
-        base: u64,
-        records: &[Record],
-        out: &mut ShardOut,
-    ) {
+    fn read(&mut self, view: &View<'_>, records: &[Record], out: &mut ShardOut) {
         let mut own: FxHashSet<(u16, u32)> = FxHashSet::default();
         let mut seen: FxHashSet<(u16, u32)> = FxHashSet::default();
         for record in records {
@@ -109,7 +94,7 @@ impl ExactPage {
                 if record.reads() && own.contains(&(at, thread)) {
                     out.sums.local += u64::from(width);
                 } else if record.reads() {
-                    self.load(view, untraced, base, record, &mut seen, out);
+                    self.load(view, record, &mut seen, out);
                 }
                 if record.writes() {
                     own.insert((at, thread));
@@ -122,16 +107,14 @@ impl ExactPage {
     fn load(
         &mut self,
         view: &View<'_>,
-        untraced: &Untraced,
-        base: u64,
         record: &Record,
         seen: &mut FxHashSet<(u16, u32)>,
         out: &mut ShardOut,
     ) {
         let (at, width) = (record.offset() as u16, u64::from(record.origin));
-        let (address, receiver) = (base + u64::from(at), record.cta);
+        let (address, receiver) = (record.address, record.cta);
         let Some(cell) = self.cells.get_mut(&at) else {
-            let mut wrote = untraced.parts(address, address.saturating_add(1));
+            let mut wrote = view.untraced.parts(address, address.saturating_add(1));
             let tag = wrote.next().map_or(Tag::UNWRITTEN, |(_, _, tag)| tag);
             return out.count_untraced(tag, width);
         };

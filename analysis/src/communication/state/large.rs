@@ -2,7 +2,6 @@
 //! by page and CTA. The records of a large page are read again for each pass, one CTA at a time.
 
 use super::bitmap::Bitmap;
-use super::host::Untraced;
 use super::shadow::PAGE_BYTES;
 use super::shard::{Records, Scratch, Shard, count_untraced_reads, fresh_page, parts_of, write};
 use super::unwritten::{outside, unwritten_in};
@@ -69,7 +68,6 @@ impl Shard {
     pub(crate) fn large_launch(
         &mut self,
         view: &View,
-        untraced: &Untraced,
         scratch: &mut Scratch,
         shard_records: &Records<'_>,
     ) -> Result<()> {
@@ -85,19 +83,19 @@ impl Shard {
             Ok(())
         })?;
         for range in pages {
-            view.cancellation.check()?;
+            view.program.cancellation.check()?;
             let is_large = range.end - range.start > shard_records.max_records as u64 / 2;
             let sorted = &sorted;
             let page = PageRecords { sorted, range };
             if is_large {
-                self.large_page(view, untraced, scratch, &page)?;
+                self.large_page(view, scratch, &page)?;
             } else {
                 let mut records = Vec::new();
                 page.for_each_cta(|more| {
                     records.extend_from_slice(more);
                     Ok(())
                 })?;
-                self.page(view, untraced, scratch, &records, &Survey::new(&records))?;
+                self.page(view, scratch, &records, &Survey::new(&records))?;
             }
         }
         Ok(())
@@ -107,7 +105,6 @@ impl Shard {
     fn large_page(
         &mut self,
         view: &View,
-        untraced: &Untraced,
         scratch: &mut Scratch,
         records: &PageRecords<'_>,
     ) -> Result<()> {
@@ -136,7 +133,7 @@ impl Shard {
         let unwritten_before = self.out.sums.unwritten();
         let is_written = touches.writes();
         let (bytes_before, unwritten) = if !is_written && !self.pages.contains_key(&number) {
-            let (parts, is_shared) = (parts_of(untraced, base), read_allocation.is_none());
+            let (parts, is_shared) = (parts_of(view.untraced, base), read_allocation.is_none());
             records.for_each_cta(|records| {
                 count_untraced_reads(view, &parts, records, is_shared, &mut self.out);
                 Ok(())
@@ -145,7 +142,7 @@ impl Shard {
         } else {
             let bytes = self.pages.get(&number).map_or(0, |page| page.bytes());
             let page = (self.pages.entry(number))
-                .or_insert_with(|| fresh_page(untraced, base, &[], options));
+                .or_insert_with(|| fresh_page(view.untraced, base, &[], options));
             if is_written {
                 records.for_each_cta(|records| {
                     scratch.writers.add(records, has_phases);
@@ -155,7 +152,7 @@ impl Shard {
             }
             records.for_each_cta(|records| {
                 scratch.read(view, page, base, (records, read_allocation), &mut self.out);
-                view.kept.take_if_full(&mut self.out)
+                view.program.kept.take_if_full(&mut self.out)
             })?;
             scratch.writers.clear();
             (bytes, unwritten_in(page))
@@ -204,7 +201,7 @@ impl Shard {
 fn ordered(view: &View, shard_records: &Records<'_>) -> Result<Sorted<Ordered>> {
     let bytes = shard_records.max_records * size_of::<Ordered>();
     let folder = Arc::new(shard_records.folder.sibling());
-    let sorter = Sorter::new("records", bytes, folder, view.cancellation);
+    let sorter = Sorter::new("records", bytes, folder, view.program.cancellation);
     let mut number = 0;
     for block in shard_records.blocks {
         Gathered::pieces(block, shard_records, |records| {

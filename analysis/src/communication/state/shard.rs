@@ -239,7 +239,6 @@ impl Shard {
     pub(crate) fn launch(
         &mut self,
         view: &View,
-        untraced: &Untraced,
         scratch: &mut Scratch,
         shard_records: &Records<'_>,
     ) -> Result<()> {
@@ -247,20 +246,20 @@ impl Shard {
         let blocks = shard_records.blocks.iter();
         let count: usize = blocks.map(|block| block.count(shard_records.shard)).sum();
         if count > shard_records.max_records && !self.out.options.matches_addresses() {
-            self.large_launch(view, untraced, scratch, shard_records)?;
+            self.large_launch(view, scratch, shard_records)?;
             self.out.end_launch();
             return Ok(());
         }
         let mut gathered = std::mem::take(&mut scratch.gathered);
         gathered.pages(shard_records, |records, survey| {
-            view.cancellation.check()?;
+            view.program.cancellation.check()?;
             if survey.has_phases || !survey.by_cta {
                 scratch.by_cta.sort(records, survey.has_phases);
             }
-            self.page(view, untraced, scratch, records, survey)
+            self.page(view, scratch, records, survey)
         })?;
         scratch.gathered = gathered;
-        view.cancellation.check()?;
+        view.program.cancellation.check()?;
         self.out.end_launch();
         Ok(())
     }
@@ -268,7 +267,6 @@ impl Shard {
     pub(crate) fn page(
         &mut self,
         view: &View,
-        untraced: &Untraced,
         scratch: &mut Scratch,
         records: &[Record],
         survey: &Survey,
@@ -277,11 +275,11 @@ impl Shard {
         let base = number * PAGE_BYTES as u64;
         if self.out.options.matches_addresses() {
             let page = self.exact.entry(number).or_default();
-            page.launch(view, untraced, base, records, &mut self.out);
-            return view.kept.take_if_full(&mut self.out);
+            page.launch(view, records, &mut self.out);
+            return view.program.kept.take_if_full(&mut self.out);
         }
         if !self.out.options.details {
-            return self.accesses(view, untraced, scratch, (records, survey), Some(None));
+            return self.accesses(view, scratch, (records, survey), Some(None));
         }
         let mut touches = Touches::default();
         records.iter().for_each(|record| touches.add(record));
@@ -289,7 +287,7 @@ impl Shard {
         let end = base.saturating_add(PAGE_BYTES as u64);
         let sole_allocation = view.regions.sole_allocation(base, end);
         let mark = self.out.details.mark(&self.out.sums);
-        self.accesses(view, untraced, scratch, (records, survey), sole_allocation)?;
+        self.accesses(view, scratch, (records, survey), sole_allocation)?;
         let details = &mut self.out.details;
         if let Some(allocation) = sole_allocation {
             details.attribute(allocation, view.kernel, &mark, &self.out.sums);
@@ -326,7 +324,6 @@ impl Shard {
     fn accesses(
         &mut self,
         view: &View,
-        untraced: &Untraced,
         scratch: &mut Scratch,
         (records, survey): (&[Record], &Survey),
         sole_allocation: SoleAllocation,
@@ -338,7 +335,7 @@ impl Shard {
         scratch.set_shift(survey.written_shift);
         let unwritten_before = self.out.sums.unwritten();
         if !writes && !self.pages.contains_key(&number) {
-            let parts = parts_of(untraced, base);
+            let parts = parts_of(view.untraced, base);
             count_untraced_reads(view, &parts, records, is_shared, &mut self.out);
             if self.out.options.details && self.out.sums.unwritten() > unwritten_before {
                 let found = &mut self.out.details.unwritten;
@@ -353,7 +350,7 @@ impl Shard {
                 bytes_before = entry.get().bytes();
                 entry.into_mut()
             }
-            Entry::Vacant(entry) => entry.insert(fresh_page(untraced, base, records, options)),
+            Entry::Vacant(entry) => entry.insert(fresh_page(view.untraced, base, records, options)),
         };
         if survey.reads && writes {
             let is_one_cta = records.first().map(|it| it.cta) == records.last().map(|it| it.cta);
@@ -370,9 +367,9 @@ impl Shard {
             (scratch.search).end(false, &mut self.out.details.unwritten);
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
-                view.cancellation.check()?;
+                view.program.cancellation.check()?;
                 scratch.read(view, page, base, (records, sole_allocation), &mut self.out);
-                view.kept.take_if_full(&mut self.out)?;
+                view.program.kept.take_if_full(&mut self.out)?;
             }
             scratch.writers.clear();
             if self.out.options.details && self.out.sums.unwritten() > unwritten_before {
@@ -384,7 +381,7 @@ impl Shard {
             scratch.write(view, page, records, &mut self.out);
         }
         self.bytes = (self.bytes + page.bytes()).saturating_sub(bytes_before);
-        view.kept.take_if_full(&mut self.out)
+        view.program.kept.take_if_full(&mut self.out)
     }
 }
 

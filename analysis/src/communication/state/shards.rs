@@ -44,6 +44,7 @@ pub(crate) struct Program<'a> {
     pub(crate) ops: &'a SiteOps,
     /// Kernel of each launch.
     pub(crate) kernels: &'a [u32],
+    /// Receives results that exceed a shard's budget.
     pub(crate) kept: &'a Kept,
     pub(crate) cancellation: Cancellation,
 }
@@ -156,7 +157,7 @@ impl Shards {
                                 max_records: budget.shard_records.max(extra),
                                 folder,
                             };
-                            shard.launch(view, &context.untraced, scratch, &records)?;
+                            shard.launch(view, scratch, &records)?;
                             let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
                             sum.0.add_shard(&mut shard.out);
                             sum.1.extend(shard.out.wide.drain());

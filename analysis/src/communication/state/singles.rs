@@ -99,7 +99,7 @@ impl Reader<'_> {
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
                 let fresh = (fresh, u64::from(is_new));
                 self.read_fresh_from_multiple((at, width), times, fresh, tags[index]);
-                self.view.kept.take_if_full(self.out)?;
+                self.view.program.kept.take_if_full(self.out)?;
             }
             for record in indices(OTHERS).map(|index| &records[index]) {
                 if std::mem::replace(&mut cta_of_others, record.cta) != record.cta {

@@ -310,6 +310,7 @@ pub(crate) fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use
 
 /// Returns whether `record` is an exchange, which writes a value that does not depend on the old one.
 fn is_exchange(view: &View, record: &Record) -> bool {
-    let op = || view.site_of(record).and_then(|site| view.ops.op(site).ok());
+    let ops = view.program.ops;
+    let op = || view.site_of(record).and_then(|site| ops.op(site).ok());
     record.reads() && record.writes() && op() == Some(Op::AtomicExch)
 }
