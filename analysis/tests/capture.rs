@@ -240,7 +240,7 @@ fn writers_are_unknown_after_an_opaque_launch() {
     assert_eq!(
         arrays
             .iter()
-            .map(|array| array.unknown_loaded_bytes)
+            .map(|array| array.volume.unknown_loaded_bytes)
             .sum::<u64>(),
         192
     );

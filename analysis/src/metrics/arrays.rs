@@ -42,20 +42,21 @@ struct Array<'a> {
 pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     let mut arrays: BTreeMap<(String, String), Array<'_>> = BTreeMap::new();
     let mut total = 0;
-    for volume in &source.communication.arrays {
-        let info = source.allocation(volume.allocation);
+    for found in &source.communication.arrays {
+        let volume = &found.volume;
+        let info = source.allocation(found.allocation);
         let (array, place, bytes) = info.map_or_else(
             || ("outside of allocations".to_owned(), String::new(), 0),
             |info| (info.name.clone(), info.place.clone(), info.bytes),
         );
         let Array { row, ids, kernels } = arrays.entry((array, place)).or_default();
         row.bytes = row.bytes.max(bytes);
-        let id = volume.allocation.map(|id| id.0);
+        let id = found.allocation.map(|id| id.0);
         if !ids.contains(&id) {
             ids.push(id);
             row.allocations += u64::from(id.is_some());
         }
-        let name = source.kernel_name(volume.kernel);
+        let name = source.kernel_name(found.kernel);
         if volume.communicated_loaded_bytes > 0 && !kernels.contains(&name) {
             kernels.push(name);
         }
@@ -68,10 +69,10 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
         row.local_loaded_bytes += volume.local_loaded_bytes;
         row.within_launch_loaded_bytes += volume.within_launch_loaded_bytes;
         row.within_launch_atomic_bytes += volume.within_launch_atomic_bytes;
-        row.loaded_bytes += volume.loaded_bytes();
+        row.loaded_bytes += volume.loaded_bytes;
         row.received_bytes += volume.received_bytes;
         row.stored_bytes += volume.stored_bytes;
-        row.communicated_stored_bytes += volume.first_read_bytes;
+        row.communicated_stored_bytes += volume.communicated_stored_bytes;
         total += volume.received_bytes;
     }
     let mut rows: Vec<ArrayRow> = (arrays.into_iter())

@@ -292,7 +292,10 @@ fn metrics_of(kernel: &str, array: &str, function: &str, file: &str) -> Metrics 
         }],
         arrays: vec![ArrayVolume {
             allocation,
-            received_bytes: 64,
+            volume: Volume {
+                received_bytes: 64,
+                ..Volume::default()
+            },
             ..ArrayVolume::default()
         }],
         unwritten: vec![UnwrittenRead {

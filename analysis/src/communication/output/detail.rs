@@ -1,6 +1,6 @@
 //! Communication by instruction and by allocation, and the footprints of launches.
 
-use super::sums::Sums;
+use super::volume::Volume;
 use crate::communication::input::record::Record;
 use crate::communication::state::bitmap::{WORDS, for_each_word};
 use crate::communication::state::unwritten;
@@ -46,46 +46,9 @@ pub struct ArrayVolume {
     pub allocation: Option<AllocationId>,
     /// Index of the kernel in [`super::Communication::kernels`].
     pub kernel: u32,
-    pub communicated_loaded_bytes: u64,
-    pub self_loaded_bytes: u64,
-    pub input_loaded_bytes: u64,
-    pub uninitialised_loaded_bytes: u64,
-    pub unordered_loaded_bytes: u64,
-    pub unknown_loaded_bytes: u64,
-    pub local_loaded_bytes: u64,
-    pub within_launch_loaded_bytes: u64,
-    pub within_launch_atomic_bytes: u64,
-    /// Received bytes, each counted once per receiving CTA, launch and source CTA.
-    pub received_bytes: u64,
-    pub stored_bytes: u64,
-    /// Stored bytes that another entity read for the first time in this kernel.
-    pub first_read_bytes: u64,
-}
-
-crate::add_assign! {
-    ArrayVolume: communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
-        uninitialised_loaded_bytes, unordered_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes,
-        within_launch_loaded_bytes, within_launch_atomic_bytes, received_bytes, stored_bytes, first_read_bytes
-}
-
-impl ArrayVolume {
-    fn new(allocation: Option<AllocationId>, kernel: u32) -> Self {
-        Self {
-            allocation,
-            kernel,
-            ..Self::default()
-        }
-    }
-
-    pub fn loaded_bytes(&self) -> u64 {
-        self.communicated_loaded_bytes
-            + self.self_loaded_bytes
-            + self.input_loaded_bytes
-            + self.uninitialised_loaded_bytes
-            + self.unordered_loaded_bytes
-            + self.unknown_loaded_bytes
-            + self.local_loaded_bytes
-    }
+    /// Volumes without `received_count` and bytes with several writers. `communicated_stored_bytes` are stored bytes that
+    /// another entity read for the first time in this kernel.
+    pub volume: Volume,
 }
 
 /// Bytes that one instruction loaded from one allocation, in all launches of one kernel, and that another CTA stored in
@@ -221,21 +184,10 @@ pub(crate) struct Details {
     site_flows: FxHashMap<SiteFlowKey, SiteFlowAmount>,
     /// Latest flow; its bytes are not in `site_flows` yet.
     latest: Option<(SiteFlowKey, SiteFlowAmount)>,
-    arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
+    arrays: FxHashMap<(Option<AllocationId>, u32), Volume>,
     within_launch: FxHashMap<WithinKey, u64>,
     pub(crate) footprint: Footprint,
     pub(crate) unwritten: unwritten::LaunchAmounts,
-    pub(crate) received_bytes: u64,
-    /// Communicated stored bytes found so far in the whole run.
-    pub(crate) first_read_bytes: u64,
-}
-
-/// Counter values at one point in a pass.
-#[derive(Clone, Copy)]
-pub(crate) struct Mark {
-    sums: Sums,
-    received_bytes: u64,
-    first_read_bytes: u64,
 }
 
 impl Details {
@@ -270,38 +222,28 @@ impl Details {
         *self.within_launch.entry(key).or_default() += loaded_bytes;
     }
 
-    pub(crate) fn mark(&self, sums: &Sums) -> Mark {
-        Mark {
-            sums: *sums,
-            received_bytes: self.received_bytes,
-            first_read_bytes: self.first_read_bytes,
-        }
-    }
-
-    /// Attributes the counts since `mark` to `allocation`.
+    /// Attributes `sums` to an allocation, if there is a sole one, and adds the sums from `before`.
     pub(crate) fn attribute(
         &mut self,
-        allocation: Option<AllocationId>,
+        allocation: SoleAllocation,
         kernel: u32,
-        mark: &Mark,
-        sums: &Sums,
+        before: Volume,
+        sums: &mut Volume,
     ) {
-        let before = &mark.sums;
-        let more = ArrayVolume {
-            communicated_loaded_bytes: sums.communicated - before.communicated,
-            self_loaded_bytes: sums.own - before.own,
-            input_loaded_bytes: sums.input - before.input,
-            uninitialised_loaded_bytes: sums.uninitialised - before.uninitialised,
-            unordered_loaded_bytes: sums.unordered - before.unordered,
-            unknown_loaded_bytes: sums.unknown - before.unknown,
-            local_loaded_bytes: sums.local - before.local,
-            within_launch_loaded_bytes: sums.within_launch - before.within_launch,
-            within_launch_atomic_bytes: sums.within_launch_atomic - before.within_launch_atomic,
-            received_bytes: self.received_bytes - mark.received_bytes,
-            first_read_bytes: self.first_read_bytes - mark.first_read_bytes,
-            ..ArrayVolume::default()
-        };
-        *self.array(allocation, kernel) += more;
+        if let Some(allocation) = allocation {
+            *self.arrays.entry((allocation, kernel)).or_default() += Volume {
+                loaded_bytes: sums.communicated_loaded_bytes
+                    + sums.self_loaded_bytes
+                    + sums.input_loaded_bytes
+                    + sums.unwritten_bytes()
+                    + sums.unknown_loaded_bytes
+                    + sums.local_loaded_bytes,
+                several_writers_bytes: 0,
+                racing_bytes: 0,
+                ..*sums
+            };
+        }
+        *sums += before;
     }
 
     pub(crate) fn stores(
@@ -311,18 +253,14 @@ impl Details {
         records: &[Record],
     ) {
         let stores = records.iter().filter(|record| record.writes());
-        self.array(allocation, kernel).stored_bytes += stores.map(Record::volume).sum::<u64>();
-    }
-
-    fn array(&mut self, allocation: Option<AllocationId>, kernel: u32) -> &mut ArrayVolume {
-        let array = self.arrays.entry((allocation, kernel));
-        array.or_insert_with(|| ArrayVolume::new(allocation, kernel))
+        let array = self.arrays.entry((allocation, kernel)).or_default();
+        array.stored_bytes += stores.map(Record::volume).sum::<u64>();
     }
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume>,
+    arrays: BTreeMap<(Option<AllocationId>, u32), Volume>,
     within_launch: BTreeMap<WithinKey, u64>,
     accessed: BTreeMap<SiteId, SiteCount>,
     pub(crate) footprints: Vec<Footprint>,
@@ -348,8 +286,9 @@ impl FoundRows {
 impl Found {
     /// Adds the results of one shard at the end of the run.
     pub(crate) fn add(&mut self, details: Details) {
-        let arrays = details.arrays.into_values();
-        arrays.for_each(|more| self.add_array(more));
+        for (key, volume) in details.arrays {
+            *self.arrays.entry(key).or_default() += volume;
+        }
         for (key, bytes) in details.within_launch {
             *self.within_launch.entry(key).or_default() += bytes;
         }
@@ -361,14 +300,10 @@ impl Found {
         }
     }
 
-    fn add_array(&mut self, more: ArrayVolume) {
-        let (allocation, kernel) = (more.allocation, more.kernel);
-        let array = self.arrays.entry((allocation, kernel));
-        *array.or_insert(ArrayVolume::new(allocation, kernel)) += more;
-    }
-
     pub(crate) fn add_rows(&mut self, rows: &FoundRows) {
-        rows.arrays.iter().for_each(|more| self.add_array(*more));
+        for row in &rows.arrays {
+            *self.arrays.entry((row.allocation, row.kernel)).or_default() += row.volume;
+        }
         self.add_accessed(rows.accessed.iter().copied());
         for row in &rows.within_launch {
             let key = (row.kernel, row.site, row.allocation);
@@ -378,9 +313,8 @@ impl Found {
 
     /// Returns the rows, and the footprints by launch.
     pub(crate) fn into_rows(self) -> (FoundRows, Vec<Footprint>) {
-        let arrays = self.arrays.into_values();
-        let used =
-            arrays.filter(|array| *array != ArrayVolume::new(array.allocation, array.kernel));
+        let arrays = self.arrays.into_iter();
+        let arrays = arrays.filter(|(_, volume)| *volume != Volume::default());
         let within_launch = self.within_launch.into_iter();
         let within_launch =
             within_launch.map(|((kernel, site, allocation), loaded_bytes)| WithinLaunch {
@@ -390,7 +324,13 @@ impl Found {
                 loaded_bytes,
             });
         let rows = FoundRows {
-            arrays: used.collect(),
+            arrays: arrays
+                .map(|((allocation, kernel), volume)| ArrayVolume {
+                    allocation,
+                    kernel,
+                    volume,
+                })
+                .collect(),
             within_launch: within_launch.collect(),
             accessed: self.accessed.into_iter().collect(),
         };

@@ -32,20 +32,11 @@ pub(crate) struct LaunchPart {
 impl LaunchPart {
     /// Adds one shard's results for the latest launch, except for accesses across page boundaries.
     pub(crate) fn add_shard(&mut self, out: &mut ShardOut) {
-        let sums = std::mem::take(&mut out.sums);
+        // Received bytes are in `flows`, and the communicated stores of all launches in `ShardOut::communicated_stored`.
         self.volume += Volume {
-            communicated_loaded_bytes: sums.communicated,
-            self_loaded_bytes: sums.own,
-            input_loaded_bytes: sums.input,
-            uninitialised_loaded_bytes: sums.uninitialised,
-            unordered_loaded_bytes: sums.unordered,
-            unknown_loaded_bytes: sums.unknown,
-            local_loaded_bytes: sums.local,
-            within_launch_loaded_bytes: sums.within_launch,
-            within_launch_atomic_bytes: sums.within_launch_atomic,
-            several_writers_bytes: sums.multiple_writers,
-            racing_bytes: sums.racing,
-            ..Volume::default()
+            received_bytes: 0,
+            communicated_stored_bytes: 0,
+            ..std::mem::take(&mut out.sums)
         };
         for (launch, amount) in out.flows.drain() {
             *self.flows.entry(launch).or_default() += amount;

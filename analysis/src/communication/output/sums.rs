@@ -4,7 +4,7 @@ use super::detail::{Details, Regions};
 use super::loads::Loads;
 use super::part::WideSource;
 use super::strides::Runs;
-use super::volume::Transfer;
+use super::volume::{Transfer, Volume};
 use crate::communication::engine::Options;
 use crate::communication::input::decode::Decoded;
 use crate::communication::input::record::{Pattern, Record, WideAccess};
@@ -64,31 +64,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// Bytes of the current launch, by class. A byte counts once for each access to it.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Sums {
-    pub(crate) communicated: u64,
-    pub(crate) own: u64,
-    pub(crate) input: u64,
-    pub(crate) uninitialised: u64,
-    pub(crate) unordered: u64,
-    pub(crate) unknown: u64,
-    pub(crate) local: u64,
-    /// Loaded bytes of any class that another CTA stores in the launch; atomics are counted separately.
-    pub(crate) within_launch: u64,
-    pub(crate) within_launch_atomic: u64,
-    pub(crate) multiple_writers: u64,
-    /// Bytes with multiple writers and at least one plain store.
-    pub(crate) racing: u64,
-}
-
-impl Sums {
-    /// Loaded bytes that nothing had written before the launch.
-    pub(crate) fn unwritten(&self) -> u64 {
-        self.uninitialised + self.unordered
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Amount {
     pub(crate) bytes: u64,
@@ -123,7 +98,9 @@ fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize
 #[derive(Default)]
 pub(crate) struct ShardOut {
     pub(crate) options: Options,
-    pub(crate) sums: Sums,
+    /// Bytes of the current launch, except that `communicated_stored_bytes` are those of earlier launches that it was
+    /// the first to read.
+    pub(crate) sums: Volume,
     /// Bytes received in the current launch, by position of the source launch.
     pub(crate) flows: FxHashMap<u32, Amount>,
     /// Position of the current launch.
@@ -161,15 +138,15 @@ impl ShardOut {
     #[inline]
     pub(crate) fn count_untraced(&mut self, tag: Tag, bytes: u64) {
         match tag {
-            Tag::HOST => self.sums.input += bytes,
-            Tag::UNKNOWN => self.sums.unknown += bytes,
-            _ => self.sums.uninitialised += bytes,
+            Tag::HOST => self.sums.input_loaded_bytes += bytes,
+            Tag::UNKNOWN => self.sums.unknown_loaded_bytes += bytes,
+            _ => self.sums.uninitialised_loaded_bytes += bytes,
         }
     }
 
     #[inline]
     pub(crate) fn received(&mut self, cta: u32, source: Tag, bytes: u64, count: u64) {
-        self.details.received_bytes += bytes;
+        self.sums.received_bytes += bytes;
         if !self.options.transfers {
             if let Some(launch) = source.launch() {
                 self.received_from_launch(launch, bytes, count);
@@ -229,7 +206,7 @@ impl ShardOut {
             }
             *amount = [amount[0] + bytes, amount[1] + count];
         }
-        self.details.received_bytes += sources * u64::from(bytes);
+        self.sums.received_bytes += sources * u64::from(bytes);
         self.received_from_launch(
             launch,
             sources * u64::from(bytes),
@@ -315,8 +292,8 @@ impl ShardOut {
     /// store wrote.
     pub(crate) fn count_multiple_writers(&mut self, launch: u32, page: &Page, plain: &Bitmap) {
         for (offset, len) in page.written_by_multiple(launch) {
-            self.sums.multiple_writers += len as u64;
-            self.sums.racing += plain.count(offset, len);
+            self.sums.several_writers_bytes += len as u64;
+            self.sums.racing_bytes += plain.count(offset, len);
         }
     }
 
@@ -334,6 +311,6 @@ impl ShardOut {
             self.communicated_stored.resize(launch + 1, 0);
         }
         self.communicated_stored[launch] += bytes;
-        self.details.first_read_bytes += bytes;
+        self.sums.communicated_stored_bytes += bytes;
     }
 }

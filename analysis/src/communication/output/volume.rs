@@ -51,6 +51,11 @@ impl Volume {
     pub fn share(&self) -> f64 {
         share(self.communicated_stored_bytes, self.stored_bytes)
     }
+
+    /// Returns the loaded bytes that nothing had written before the launch.
+    pub(crate) fn unwritten_bytes(&self) -> u64 {
+        self.uninitialised_loaded_bytes + self.unordered_loaded_bytes
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -80,8 +80,8 @@ impl ExactPage {
         for cell in multiple.iter().filter_map(|at| self.cells.get(at)) {
             let width = cell.writers.iter().map(|writer| u64::from(writer.width));
             let width = width.max().unwrap_or(0);
-            out.sums.multiple_writers += width;
-            out.sums.racing += if cell.plain { width } else { 0 };
+            out.sums.several_writers_bytes += width;
+            out.sums.racing_bytes += if cell.plain { width } else { 0 };
         }
     }
 
@@ -92,7 +92,7 @@ impl ExactPage {
             let (at, width) = (record.offset() as u16, record.origin);
             for thread in record.threads() {
                 if record.reads() && own.contains(&(at, thread)) {
-                    out.sums.local += u64::from(width);
+                    out.sums.local_loaded_bytes += u64::from(width);
                 } else if record.reads() {
                     self.load(view, record, &mut seen, out);
                 }
@@ -121,10 +121,10 @@ impl ExactPage {
         let source = cell.launch;
         let is_own = |writer: &Writer| view.is_self(source, writer.cta, receiver);
         if cell.writers.iter().all(is_own) {
-            out.sums.own += width;
+            out.sums.self_loaded_bytes += width;
             return;
         }
-        out.sums.communicated += width;
+        out.sums.communicated_loaded_bytes += width;
         if !seen.insert((at, record.origin)) {
             return;
         }

@@ -129,8 +129,8 @@ impl Shard {
         let sole_allocation =
             (view.regions).sole_allocation(base, base.saturating_add(PAGE_BYTES as u64));
         let read_allocation = if details { sole_allocation } else { Some(None) };
-        let mark = self.out.details.mark(&self.out.sums);
-        let unwritten_before = self.out.sums.unwritten();
+        let before = std::mem::take(&mut self.out.sums);
+        let unwritten_before = self.out.sums.unwritten_bytes();
         let is_written = touches.writes();
         let (bytes_before, unwritten) = if !is_written && !self.pages.contains_key(&number) {
             let (parts, is_shared) = (parts_of(view.untraced, base), read_allocation.is_none());
@@ -157,7 +157,7 @@ impl Shard {
             scratch.writers.clear();
             (bytes, unwritten_in(page))
         };
-        if details && self.out.sums.unwritten() > unwritten_before {
+        if details && self.out.sums.unwritten_bytes() > unwritten_before {
             let mut is_stored = false;
             records.for_each_cta(|records| {
                 is_stored |= scratch.search.stores(view, records);
@@ -169,10 +169,9 @@ impl Shard {
             })?;
             (scratch.search).end(is_stored, &mut self.out.details.unwritten);
         }
+        let allocation = sole_allocation.filter(|_| details);
+        (self.out.details).attribute(allocation, view.kernel, before, &mut self.out.sums);
         if details {
-            if let Some(allocation) = sole_allocation {
-                (self.out.details).attribute(allocation, view.kernel, &mark, &self.out.sums);
-            }
             records.for_each_cta(|records| {
                 self.stores(view, records, sole_allocation);
                 Ok(())

@@ -114,10 +114,10 @@ impl Reader<'_> {
         let within =
             (self.writers).map_or(0, |writers| writers.loaded_from_other_ctas(record, local));
         match record.writes() {
-            true => self.out.sums.within_launch_atomic += within,
-            false => self.out.sums.within_launch += within,
+            true => self.out.sums.within_launch_atomic_bytes += within,
+            false => self.out.sums.within_launch_loaded_bytes += within,
         }
-        let uninitialised = self.out.sums.uninitialised;
+        let uninitialised = self.out.sums.uninitialised_loaded_bytes;
         match local {
             Some(local) if !local.is_untouched(record.offset(), record.extent()) => {
                 self.record_after_writes(record, local);
@@ -125,11 +125,11 @@ impl Reader<'_> {
             _ => self.record(record),
         }
         if let Some(writers) = self.writers
-            && self.out.sums.uninitialised > uninitialised
+            && self.out.sums.uninitialised_loaded_bytes > uninitialised
         {
             let unordered = writers.unordered(record, local, self.page);
-            self.out.sums.uninitialised -= unordered;
-            self.out.sums.unordered += unordered;
+            self.out.sums.uninitialised_loaded_bytes -= unordered;
+            self.out.sums.unordered_loaded_bytes += unordered;
         }
         within
     }
@@ -156,7 +156,7 @@ impl Reader<'_> {
         if let Some(thread) = record.only_thread() {
             let (at, len) = (record.offset(), record.extent());
             if local.was_first(at, len, thread) {
-                self.out.sums.local += len as u64 * times;
+                self.out.sums.local_loaded_bytes += len as u64 * times;
                 return;
             }
             if !local.wrote_any(at, len, thread) {
@@ -169,7 +169,7 @@ impl Reader<'_> {
             if is_local || piece || local.wrote_any(at, width, thread) {
                 self.run(start, at - start, width, times);
                 if is_local {
-                    self.out.sums.local += width as u64 * times;
+                    self.out.sums.local_loaded_bytes += width as u64 * times;
                 } else {
                     let wide = piece.then_some(record.origin);
                     self.bytes(at, width, times, wide, |byte| local.wrote(byte, thread));
@@ -219,7 +219,7 @@ impl Reader<'_> {
         match tag.launch() {
             None => self.out.count_untraced(tag, volume),
             Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
-                self.out.sums.own += volume;
+                self.out.sums.self_loaded_bytes += volume;
             }
             Some(launch) => {
                 self.communicated(at, len, times, tag);
@@ -234,7 +234,7 @@ impl Reader<'_> {
     /// Counts `times` reads of bytes that another entity (`tag`) wrote last.
     #[inline]
     pub(crate) fn communicated(&mut self, at: usize, len: usize, times: u64, tag: Tag) {
-        self.out.sums.communicated += len as u64 * times;
+        self.out.sums.communicated_loaded_bytes += len as u64 * times;
         if let (Some((reader, allocation)), Some(source_launch)) = (self.place, tag.launch()) {
             // If there are multiple writers, at least one of them is another CTA.
             let is_other_cta = tag.cta_number() != self.cta;
@@ -338,7 +338,7 @@ impl Reader<'_> {
             (self.out).received_from_multiple(self.cta, launch, writers, amount);
         } else {
             let others = entry.writers.len() as u64 - u64::from(own.is_some());
-            self.out.details.received_bytes += others * fresh;
+            self.out.sums.received_bytes += others * fresh;
             self.out
                 .received_from_launch(launch, others * fresh, others * count);
         }
@@ -357,7 +357,7 @@ impl Reader<'_> {
         let mut partial = false;
         for byte in at..at + len {
             if is_local(byte) {
-                self.out.sums.local += times;
+                self.out.sums.local_loaded_bytes += times;
                 partial = true;
                 continue;
             }
@@ -374,7 +374,7 @@ impl Reader<'_> {
                     }
                 }
                 Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
-                    self.out.sums.own += times;
+                    self.out.sums.self_loaded_bytes += times;
                 }
                 Some(launch) => {
                     self.communicated(byte, 1, times, tag);

@@ -286,12 +286,10 @@ impl Shard {
         self.touches(number, view.launch, &touches);
         let end = base.saturating_add(PAGE_BYTES as u64);
         let sole_allocation = view.regions.sole_allocation(base, end);
-        let mark = self.out.details.mark(&self.out.sums);
+        let before = std::mem::take(&mut self.out.sums);
         self.accesses(view, scratch, (records, survey), sole_allocation)?;
-        let details = &mut self.out.details;
-        if let Some(allocation) = sole_allocation {
-            details.attribute(allocation, view.kernel, &mark, &self.out.sums);
-        }
+        let ShardOut { details, sums, .. } = &mut self.out;
+        details.attribute(sole_allocation, view.kernel, before, sums);
         if survey.writes {
             self.stores(view, records, sole_allocation);
         }
@@ -333,11 +331,11 @@ impl Shard {
         let base = number * PAGE_BYTES as u64;
         let writes = survey.writes;
         scratch.set_shift(survey.written_shift);
-        let unwritten_before = self.out.sums.unwritten();
+        let unwritten_before = self.out.sums.unwritten_bytes();
         if !writes && !self.pages.contains_key(&number) {
             let parts = parts_of(view.untraced, base);
             count_untraced_reads(view, &parts, records, is_shared, &mut self.out);
-            if self.out.options.details && self.out.sums.unwritten() > unwritten_before {
+            if self.out.options.details && self.out.sums.unwritten_bytes() > unwritten_before {
                 let found = &mut self.out.details.unwritten;
                 (scratch.search).page(view, records, &outside(&parts), found);
             }
@@ -372,7 +370,7 @@ impl Shard {
                 view.program.kept.take_if_full(&mut self.out)?;
             }
             scratch.writers.clear();
-            if self.out.options.details && self.out.sums.unwritten() > unwritten_before {
+            if self.out.options.details && self.out.sums.unwritten_bytes() > unwritten_before {
                 let found = &mut self.out.details.unwritten;
                 (scratch.search).page(view, records, &unwritten_in(page), found);
             }
@@ -433,10 +431,11 @@ impl Scratch {
             self.read_part(view, page, base, (records, allocation), out);
         } else {
             for part in view.regions.split(records) {
-                let mark = out.details.mark(&out.sums);
+                let before = std::mem::take(&mut out.sums);
                 let reads = (&part.records[..], part.allocation);
                 self.read_part(view, page, base, reads, out);
-                (out.details).attribute(part.allocation, view.kernel, &mark, &out.sums);
+                let allocation = Some(part.allocation);
+                (out.details).attribute(allocation, view.kernel, before, &mut out.sums);
             }
         }
         out.loads.end_ctas(records[0].cta + 1);
@@ -558,9 +557,10 @@ pub(crate) fn count_untraced_reads(
         return;
     }
     for part in view.regions.split(records) {
-        let mark = out.details.mark(&out.sums);
+        let before = std::mem::take(&mut out.sums);
         (part.records.iter()).for_each(|record| count_untraced_read(parts, record, out));
-        (out.details).attribute(part.allocation, view.kernel, &mark, &out.sums);
+        let allocation = Some(part.allocation);
+        (out.details).attribute(allocation, view.kernel, before, &mut out.sums);
     }
 }
 

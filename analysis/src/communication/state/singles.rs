@@ -89,7 +89,7 @@ impl Reader<'_> {
                 self.begin(record);
                 self.single(record, tag, generations[index], width);
             }
-            self.out.sums.own += own;
+            self.out.sums.self_loaded_bytes += own;
             for index in indices(2) {
                 let record = &records[index];
                 let (at, times) = (record.offset(), record.accesses());

@@ -422,7 +422,7 @@ fn worked_example() {
     let received = |allocation| {
         let is_in = |array: &&ArrayVolume| array.allocation == Some(AllocationId(allocation));
         (found.arrays.iter().filter(is_in))
-            .map(|array| array.received_bytes)
+            .map(|array| array.volume.received_bytes)
             .sum::<u64>()
     };
     assert_eq!([0, 1].map(received), [4u64, 8]);

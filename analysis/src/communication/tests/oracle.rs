@@ -61,7 +61,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
     let (mut loads, mut stores) = (Addresses::new(), Addresses::new());
     let mut regions: Vec<(u64, u64, AllocationId)> = Vec::new();
     let mut site_flows: BTreeMap<(u32, SiteFlowKey), SiteFlowAmount> = BTreeMap::new();
-    let mut arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume> = BTreeMap::new();
+    let mut arrays: BTreeMap<(Option<AllocationId>, u32), Volume> = BTreeMap::new();
     let mut within: BTreeMap<(u32, SiteId, Option<AllocationId>), u64> = BTreeMap::new();
     let mut footprints: Vec<Footprint> = Vec::new();
     let mut accessed: BTreeMap<SiteId, SiteCount> = BTreeMap::new();
@@ -142,6 +142,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                             let allocation = allocation_at(&regions, start(address, byte));
                             let array = arrays.entry((allocation, kernel)).or_default();
                             volume.loaded_bytes += part;
+                            array.loaded_bytes += part;
                             let all_stores = || stores_of.get(&byte).into_iter().flatten();
                             let has_other_writer =
                                 all_stores().any(|&(_, cta, by)| (cta, by) != (group.cta, thread));
@@ -229,7 +230,7 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
                                 }
                                 reads.insert((source, cta, group.cta, address, width));
                                 if read_later.insert((source, cta, byte, stored)) {
-                                    array.first_read_bytes += stored;
+                                    array.communicated_stored_bytes += stored;
                                 }
                                 stores.insert((source, cta, begin));
                             }
@@ -323,10 +324,10 @@ pub(crate) fn communication(steps: &[Step], matching: Matching) -> Communication
         amount,
     });
     let arrays = arrays.into_iter();
-    let arrays = arrays.map(|((allocation, kernel), array)| ArrayVolume {
+    let arrays = arrays.map(|((allocation, kernel), volume)| ArrayVolume {
         allocation,
         kernel,
-        ..array
+        volume,
     });
     Communication {
         site_flows: site_flows.collect(),
