@@ -4,7 +4,7 @@
 use super::bitmap::Bitmap;
 use super::shadow::PAGE_BYTES;
 use super::shard::{Records, Scratch, Shard, count_untraced_reads, fresh_page, parts_of, write};
-use super::unwritten::{outside, unwritten_in};
+use super::unwritten::{written_by_untraced, written_in};
 use crate::communication::input::block::Gathered;
 use crate::communication::input::record::{Record, Survey, shift_of};
 use crate::communication::output::detail::Touches;
@@ -132,13 +132,13 @@ impl Shard {
         let before = std::mem::take(&mut self.out.sums);
         let unwritten_before = self.out.sums.unwritten_bytes();
         let is_written = touches.writes();
-        let (bytes_before, unwritten) = if !is_written && !self.pages.contains_key(&number) {
+        let (bytes_before, written) = if !is_written && !self.pages.contains_key(&number) {
             let (parts, is_shared) = (parts_of(view.untraced, base), read_allocation.is_none());
             records.for_each_cta(|records| {
                 count_untraced_reads(view, &parts, records, is_shared, &mut self.out);
                 Ok(())
             })?;
-            (0, outside(&parts))
+            (0, written_by_untraced(&parts))
         } else {
             let bytes = self.pages.get(&number).map_or(0, |page| page.bytes());
             let page = (self.pages.entry(number))
@@ -155,7 +155,7 @@ impl Shard {
                 view.program.kept.take_if_full(&mut self.out)
             })?;
             scratch.writers.clear();
-            (bytes, unwritten_in(page))
+            (bytes, written_in(page))
         };
         if details && self.out.sums.unwritten_bytes() > unwritten_before {
             let mut is_stored = false;
@@ -164,7 +164,7 @@ impl Shard {
                 Ok(())
             })?;
             records.for_each_cta(|records| {
-                scratch.search.cta(view, records, &unwritten, is_stored);
+                scratch.search.cta(view, records, &written, is_stored);
                 Ok(())
             })?;
             (scratch.search).end(is_stored, &mut self.out.details.unwritten);

@@ -6,7 +6,7 @@ use super::host::Untraced;
 use super::local::Local;
 use super::reader::{Reader, Seen};
 use super::shadow::{Extra, PAGE_BYTES, Page, Tag, page_of};
-use super::unwritten::{Search, outside, unwritten_in};
+use super::unwritten::{Search, written_by_untraced, written_in};
 use super::writers::Writers;
 use crate::communication::engine::Options;
 use crate::communication::input::block::{Block, Gathered};
@@ -337,7 +337,7 @@ impl Shard {
             count_untraced_reads(view, &parts, records, is_shared, &mut self.out);
             if self.out.options.details && self.out.sums.unwritten_bytes() > unwritten_before {
                 let found = &mut self.out.details.unwritten;
-                (scratch.search).page(view, records, &outside(&parts), found);
+                (scratch.search).page(view, records, &written_by_untraced(&parts), found);
             }
             return Ok(());
         }
@@ -372,7 +372,7 @@ impl Shard {
             scratch.writers.clear();
             if self.out.options.details && self.out.sums.unwritten_bytes() > unwritten_before {
                 let found = &mut self.out.details.unwritten;
-                (scratch.search).page(view, records, &unwritten_in(page), found);
+                (scratch.search).page(view, records, &written_in(page), found);
             }
         }
         if writes {

@@ -6,7 +6,7 @@
 //! first of them itself reads unwritten bytes. An access with even one written byte does not count, because compilers
 //! load the padding of structures along with their members.
 
-use super::bitmap::{WORDS, for_each_word};
+use super::bitmap::Bitmap;
 use super::local::Local;
 use super::shadow::{PAGE_BYTES, Page, Tag, cells};
 use super::shard::Part;
@@ -42,6 +42,8 @@ pub(crate) struct Amount {
     loaded_bytes: u64,
 }
 
+crate::add_assign!(Amount: bytes, loaded_bytes);
+
 /// Amounts in one launch, by instruction and allocation.
 pub(crate) type LaunchAmounts = FxHashMap<(SiteId, AllocationId), Amount>;
 
@@ -58,9 +60,7 @@ impl Unwritten {
     ) {
         let mut all = LaunchAmounts::default();
         for (key, amount) in parts {
-            let sum = all.entry(key).or_default();
-            sum.bytes += amount.bytes;
-            sum.loaded_bytes += amount.loaded_bytes;
+            *all.entry(key).or_default() += amount;
         }
         for ((site, allocation), amount) in all {
             let key = (kernel, site, allocation);
@@ -84,44 +84,27 @@ impl Unwritten {
     }
 }
 
-pub(crate) type Bits = [u64; WORDS];
-
-/// Returns the bytes of a page that are in none of `parts`.
-pub(crate) fn outside(parts: &[Part]) -> Bits {
-    let mut bits = [u64::MAX; WORDS];
+/// Returns the written bytes of a page that no kernel has written; `parts` are the parts with untraced writers.
+pub(crate) fn written_by_untraced(parts: &[Part]) -> Bitmap {
+    let mut written = Bitmap::new();
     for &(offset, len, _) in parts {
-        for_each_word(offset, len, |word, mask| bits[word] &= !mask);
+        written.insert(offset, len, |_, _| {});
     }
-    bits
+    written
 }
 
-pub(crate) fn unwritten_in(page: &Page) -> Bits {
-    let mut bits = [0; WORDS];
+/// Returns the written bytes of a page.
+pub(crate) fn written_in(page: &Page) -> Bitmap {
+    let mut written = Bitmap::new();
     let mut at = 0;
     while at < PAGE_BYTES {
         let (tag, end) = page.segment(at, PAGE_BYTES);
-        if tag == Tag::UNWRITTEN {
-            mark(&mut bits, at, end - at);
+        if tag != Tag::UNWRITTEN {
+            written.insert(at, end - at, |_, _| {});
         }
         at = end;
     }
-    bits
-}
-
-fn mark(bits: &mut Bits, offset: usize, len: usize) {
-    for_each_word(offset, len, |word, mask| bits[word] |= mask);
-}
-
-fn any_set(bits: &Bits, offset: usize, len: usize) -> bool {
-    let mut any = false;
-    for_each_word(offset, len, |word, mask| any |= bits[word] & mask != 0);
-    any
-}
-
-fn all_set(bits: &Bits, offset: usize, len: usize) -> bool {
-    let mut all = true;
-    for_each_word(offset, len, |word, mask| all &= bits[word] & mask == mask);
-    all
+    written
 }
 
 const UNWRITTEN: u64 = 0;
@@ -134,7 +117,8 @@ pub(crate) struct Search {
     /// Thread that overwrites each cell in this launch with a value that does not depend on the old one.
     stored_by: Box<[u64; PAGE_BYTES]>,
     local: Local,
-    found: Vec<((SiteId, AllocationId), Bits, u64)>,
+    /// Bytes loaded from the page, by instruction and allocation, and their amounts.
+    found: Vec<((SiteId, AllocationId), Bitmap, Amount)>,
     /// The range of the page that was looked up last, and its allocation.
     latest: (Range<u64>, Option<AllocationId>),
 }
@@ -156,18 +140,18 @@ impl Search {
         self.local.shift = shift;
     }
 
-    /// Analyses all records of a launch in one page, ordered by CTA; `unwritten` contains the bytes that were unwritten
+    /// Analyses all records of a launch in one page, ordered by CTA; `written` contains the bytes that were written
     /// before the launch.
     pub(crate) fn page(
         &mut self,
         view: &View,
         records: &[Record],
-        unwritten: &Bits,
+        written: &Bitmap,
         out: &mut LaunchAmounts,
     ) {
         let is_written = self.stores(view, records);
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            self.cta(view, records, unwritten, is_written);
+            self.cta(view, records, written, is_written);
         }
         self.end(is_written, out);
     }
@@ -177,12 +161,12 @@ impl Search {
         &mut self,
         view: &View,
         records: &[Record],
-        unwritten: &Bits,
+        written: &Bitmap,
         is_written: bool,
     ) {
         for record in records {
             if record.reads() && !is_exchange(view, record) {
-                self.read(view, record, unwritten, is_written);
+                self.read(view, record, written, is_written);
             }
             if record.writes() {
                 self.local.write(record);
@@ -196,11 +180,8 @@ impl Search {
         if is_written {
             self.stored_by[..PAGE_BYTES >> self.shift].fill(UNWRITTEN);
         }
-        for (key, bits, loaded_bytes) in self.found.drain(..) {
-            let amount = out.entry(key).or_default();
-            let ones = bits.iter().map(|word| u64::from(word.count_ones()));
-            amount.bytes += ones.sum::<u64>();
-            amount.loaded_bytes += loaded_bytes;
+        for (key, _, amount) in self.found.drain(..) {
+            *out.entry(key).or_default() += amount;
         }
     }
 
@@ -223,8 +204,8 @@ impl Search {
         is_written
     }
 
-    fn read(&mut self, view: &View, record: &Record, unwritten: &Bits, is_written: bool) {
-        if !any_set(unwritten, record.offset(), record.extent()) {
+    fn read(&mut self, view: &View, record: &Record, written: &Bitmap, is_written: bool) {
+        if written.contains_all(record.offset(), record.extent()) {
             return;
         }
         let Some(site) = view.site_of(record) else {
@@ -240,7 +221,7 @@ impl Search {
             }
             if let (range, Some(allocation)) = self.range_at(view, address)
                 && end <= range.end
-                && all_set(unwritten, at, len)
+                && !written.contains_any(at, len)
                 && !(is_written && self.may_be_written(record, at, len, thread))
             {
                 return self.add((site, allocation), (at, len), record.times());
@@ -248,7 +229,7 @@ impl Search {
         }
         let width = record.width();
         for (thread, at) in lanes(record) {
-            if !all_set(unwritten, at, width)
+            if written.contains_any(at, width)
                 || is_written && self.may_be_written(record, at, width, thread)
             {
                 continue;
@@ -283,12 +264,12 @@ impl Search {
         // The entry is usually the last one.
         let known = self.found.iter().rposition(|found| found.0 == key);
         let index = known.unwrap_or_else(|| {
-            self.found.push((key, [0; WORDS], 0));
+            self.found.push((key, Bitmap::new(), Amount::default()));
             self.found.len() - 1
         });
-        let (_, bits, loaded_bytes) = &mut self.found[index];
-        mark(bits, at, width);
-        *loaded_bytes += width as u64 * times;
+        let (_, bytes, amount) = &mut self.found[index];
+        amount.bytes += bytes.insert_counting(at, width);
+        amount.loaded_bytes += width as u64 * times;
     }
 }
 
