@@ -105,7 +105,7 @@ pub(crate) struct ShardOut {
     pub(crate) flows: FxHashMap<u32, Amount>,
     /// Position of the current launch.
     pub(crate) launch: u32,
-    /// Transfers that have not been moved to [`Kept`] yet.
+    /// Transfers that have not been moved to [`super::kept::Kept`] yet.
     pub(crate) transfers: Vec<Transfer>,
     /// Length of `transfers` at which entries for the same CTAs are joined.
     join_at: usize,
