@@ -35,9 +35,7 @@ pub fn build(code: &mut Code) -> Result<()> {
 
 /// Builds `cp.async` to shared memory; bytes that are not read become zero.
 fn copy(code: &mut Code) -> Result<()> {
-    let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
-        return code.unknown();
-    };
+    let ([to, from, size], rest) = code.first_operands()?;
     let to = memory::pointer(code, to, true)?;
     let from = memory::pointer(code, from, false)?;
     if let Operand::Integer(bytes @ (4 | 8 | 16)) = size {
@@ -56,9 +54,7 @@ fn copy(code: &mut Code) -> Result<()> {
 fn bulk_copy(code: &mut Code) -> Result<()> {
     let spaces = &code.instruction.modifiers;
     let is_shared = |index: usize| (spaces.get(index)).is_some_and(|it| it.starts_with("shared"));
-    let [to, from, size, rest @ ..] = &code.instruction.operands[..] else {
-        return code.unknown();
-    };
+    let ([to, from, size], rest) = code.first_operands()?;
     let to = memory::pointer(code, to, is_shared(2))?;
     let from = memory::pointer(code, from, is_shared(3))?;
     memory::check(code, &[to, from], 16);
@@ -81,9 +77,7 @@ fn barrier(code: &mut Code, operation: &str) -> Result<()> {
         return code.define(to, count, false);
     }
     let is_address = |o: &Operand| matches!(o, Operand::Address(..));
-    let Some(index) = operands.iter().position(is_address) else {
-        return code.unknown();
-    };
+    let index = code.known(operands.iter().position(is_address))?;
     // Without a space, the address is generic.
     let barrier = memory::pointer(code, &operands[index], code.has("shared"))?;
     memory::check(code, &[barrier], 8);

@@ -139,9 +139,7 @@ fn between_floats<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kin
 }
 
 fn by_name(code: &mut Code) -> Result<()> {
-    let [.., to, from] = &code.instruction.modifiers[..] else {
-        return code.unknown();
-    };
+    let [to, from] = code.known(code.instruction.modifiers.last_chunk())?;
     let bits = match to.as_str() {
         "tf32" | "f16x2" => 32,
         "e4m3x2" | "e5m2x2" => 16,

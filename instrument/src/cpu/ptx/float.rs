@@ -91,9 +91,7 @@ fn half_width<'m>(code: &Code<'m, '_>, kind: Kind, inputs: &[Value<'m>]) -> Resu
         "fma" => 3,
         _ => return code.unknown(),
     };
-    if inputs.len() != arity {
-        return code.unknown();
-    }
+    code.require(inputs.len() == arity)?;
     let mut name = opcode.to_owned();
     for word in ["sat", "relu", "NaN", "xorsign", "abs"] {
         if code.has(word) {

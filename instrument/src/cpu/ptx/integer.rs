@@ -124,9 +124,7 @@ fn sum<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
 
 /// Multiplies, selects the high or low half or the whole product, and adds the optional addend.
 fn product<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
-    let [_, a, b, rest @ ..] = &code.instruction.operands[..] else {
-        return code.unknown();
-    };
+    let ([_, a, b], rest) = code.first_operands()?;
     let (a, b) = (code.operand(a, kind)?, code.operand(b, kind)?);
     let wide_bits = 2 * kind.bits;
     let extended = |value| code.integer(value, wide_bits, kind.is_signed());
@@ -156,9 +154,7 @@ fn product<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
 
 fn product24<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let inputs = code.inputs(kind)?;
-    let [a, b, rest @ ..] = &inputs[..] else {
-        return code.unknown();
-    };
+    let ([a, b], rest) = code.known(inputs.split_first_chunk())?;
     let narrow = |value| {
         let low = code.integer(value, 24, false);
         code.integer(low, 64, kind.is_signed())
@@ -217,13 +213,9 @@ fn quotient<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
 /// Builds `lop3`, a bitwise function of three inputs whose truth table is an operand. The instruction can also test
 /// whether the result is nonzero.
 fn logic(code: &mut Code, kind: Kind) -> Result<()> {
-    let [to, _, _, _, table, rest @ ..] = &code.instruction.operands[..] else {
-        return code.unknown();
-    };
-    let Some(table) = code.operand(table, Kind::U32)?.constant_integer() else {
-        return code.unknown();
-    };
-    let &[a, b, c] = code.exactly(&code.values(&code.instruction.operands[1..4], kind)?)?;
+    let ([to, inputs @ .., table], rest) = code.first_operands::<5>()?;
+    let table = code.known(code.operand(table, Kind::U32)?.constant_integer())?;
+    let &[a, b, c] = code.exactly(&code.values(inputs, kind)?)?;
     let all = code.number(kind.bits, u64::MAX);
     let zero = code.number(kind.bits, 0);
     let mut result = zero;
@@ -263,9 +255,7 @@ fn support<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
         _ => return code.unknown(),
     };
     let operands = &code.instruction.operands[1..];
-    if operands.len() != inputs.len() {
-        return code.unknown();
-    }
+    code.require(operands.len() == inputs.len())?;
     let values = operands.iter().zip(inputs);
     let values = values.map(|(operand, kind)| code.operand(operand, *kind));
     let values = values.collect::<Result<Vec<_>>>()?;

@@ -13,9 +13,7 @@ pub fn build(code: &mut Code) -> Result<()> {
     let instruction = code.instruction;
     let opcode = instruction.opcode.as_str();
     let words = instruction.modifiers.iter().map(String::as_str);
-    let Some(operation) = matrix::read(opcode, words) else {
-        return code.unknown();
-    };
+    let operation = code.known(matrix::read(opcode, words))?;
     let lane = Registers::of(code.module, code.call);
     let count = |tile: Tile| matrix::registers(opcode, tile.shape, tile.part, tile.element);
     let is_shared = code.has("shared");
@@ -68,20 +66,16 @@ fn kind(element: Element) -> Kind {
 impl<'m> Code<'m, '_> {
     fn put(&self, lane: &Registers<'m>, first: usize, (from, count, element): List) -> Result<()> {
         let from = registers(from);
-        if from.len() != count {
-            return self.unknown();
-        }
+        self.require(from.len() == count)?;
         lane.put(&self.builder, first, &self.values(from, kind(element))?);
         Ok(())
     }
 
     fn get(&mut self, lane: &Registers<'m>, (to, count, element): List) -> Result<()> {
         let to = registers(to);
-        if to.len() != count {
-            return self.unknown();
-        }
+        self.require(to.len() == count)?;
         let types = vec![Type::int(kind(element).bits); count];
-        self.define_all(to, lane.get(&self.builder, &types))
+        self.define_all(to, lane.get(&self.builder, &types), false)
     }
 }
 

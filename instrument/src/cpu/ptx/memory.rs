@@ -117,13 +117,9 @@ fn slot<'m>(code: &Code<'m, '_>, ty: Type) -> Value<'m> {
 
 fn load(code: &mut Code) -> Result<()> {
     let access = Access::parse(code)?;
-    let [to, address, ..] = &code.instruction.operands[..] else {
-        return code.unknown();
-    };
+    let ([to, address], _) = code.first_operands()?;
     let registers = registers(to);
-    if registers.len() != access.count {
-        return code.unknown();
-    }
+    code.require(registers.len() == access.count)?;
     let polls = code.call.text_attribute(POLLS).is_some();
     if crate::ptx::waits(code.instruction) && !polls {
         // A load like this usually polls in a loop: let the other threads of the CTA run.
@@ -152,9 +148,7 @@ fn load(code: &mut Code) -> Result<()> {
         }
         values.push(value);
     }
-    for (register, value) in registers.iter().zip(values) {
-        code.define(register, value, access.kind.is_signed())?;
-    }
+    code.define_all(registers, values, access.kind.is_signed())?;
     if code.has("acquire") {
         code.act("membar_sys", &[])?;
     }
@@ -163,13 +157,9 @@ fn load(code: &mut Code) -> Result<()> {
 
 fn store(code: &Code) -> Result<()> {
     let access = Access::parse(code)?;
-    let [address, from, ..] = &code.instruction.operands[..] else {
-        return code.unknown();
-    };
+    let ([address, from], _) = code.first_operands()?;
     let registers = registers(from);
-    if registers.len() != access.count || code.has("async") || code.has("bulk") {
-        return code.unknown();
-    }
+    code.require(registers.len() == access.count && !code.has("async") && !code.has("bulk"))?;
     if code.has("release") {
         code.act("membar_sys", &[])?;
     }
@@ -197,36 +187,26 @@ fn store(code: &Code) -> Result<()> {
 fn atomic(code: &mut Code) -> Result<()> {
     let access = Access::parse(code)?;
     let mut modifiers = code.instruction.modifiers.iter();
-    let operation = modifiers.find(|word| named_atomic_op(word).is_some());
+    let operation = code.known(modifiers.find(|word| named_atomic_op(word).is_some()))?;
     let results = usize::from(code.instruction.opcode == "atom");
     let (results, operands) = code.instruction.operands.split_at(results);
-    let (Some(operation), [address, inputs @ ..]) = (operation, operands) else {
-        return code.unknown();
-    };
+    let (address, inputs) = code.known(operands.split_first())?;
     let input_count = if operation == "cas" { 2 } else { 1 };
     // A cache policy may follow the inputs.
-    let Some(inputs) = inputs.get(..input_count) else {
-        return code.unknown();
-    };
-    if access.kind.bits == 128 || code.has("async") {
-        return code.unknown();
-    }
+    let inputs = code.known(inputs.get(..input_count))?;
+    code.require(access.kind.bits != 128 && !code.has("async"))?;
     let address = access.pointer(code, address)?;
     let ty = super::type_of(access.kind);
     let name = format!("atom_{operation}_{}", access.kind.name());
     for index in 0..access.count {
         let mut arguments = vec![code.builder.offset(address, index as u64 * access.bytes)];
         for input in inputs {
-            let Some(input) = registers(input).get(index) else {
-                return code.unknown();
-            };
+            let input = code.known(registers(input).get(index))?;
             arguments.push(code.operand(input, access.kind)?);
         }
         let old = code.access(&name, ty, &arguments);
         for to in results {
-            let Some(to) = registers(to).get(index) else {
-                return code.unknown();
-            };
+            let to = code.known(registers(to).get(index))?;
             code.define(to, old, access.kind.is_signed())?;
         }
     }

@@ -230,9 +230,7 @@ impl<'m, 't> Code<'m, 't> {
         let Some(Operand::Name(name)) = self.instruction.operands.first() else {
             return self.unknown();
         };
-        let Some(&target) = self.labels.get(name.as_str()) else {
-            return self.unknown();
-        };
+        let target = *self.known(self.labels.get(name.as_str()))?;
         self.builder.branch(target);
         // Code from here to the next label is unreachable.
         let block = self.new_block();
@@ -247,13 +245,21 @@ impl<'m, 't> Code<'m, 't> {
         )
     }
 
+    /// Unwraps a part of the instruction, which is unknown if it lacks that part.
+    fn known<T>(&self, part: Option<T>) -> Result<T> {
+        part.map_or_else(|| self.unknown(), Ok)
+    }
+
+    fn require(&self, condition: bool) -> Result<()> {
+        self.known(condition.then_some(()))
+    }
+
     fn has(&self, word: &str) -> bool {
         self.instruction.has(word)
     }
 
     fn one_of(&self, words: &[&'static str]) -> Result<&'static str> {
-        let word = words.iter().find(|word| self.has(word));
-        word.map_or_else(|| self.unknown(), |word| Ok(*word))
+        self.known(words.iter().copied().find(|word| self.has(word)))
     }
 
     fn exactly<'a, T, const N: usize>(&self, items: &'a [T]) -> Result<&'a [T; N]> {
@@ -270,8 +276,12 @@ impl<'m, 't> Code<'m, 't> {
 
     /// Returns the first operand, which is the result in most instructions.
     fn to(&self) -> Result<&'t Operand> {
-        let first = self.instruction.operands.first();
-        first.map_or_else(|| self.unknown(), Ok)
+        self.known(self.instruction.operands.first())
+    }
+
+    /// Returns the first `N` operands, and the others.
+    fn first_operands<const N: usize>(&self) -> Result<(&'t [Operand; N], &'t [Operand])> {
+        self.known(self.instruction.operands.split_first_chunk())
     }
 
     fn ftz(&self) -> &'static str {
@@ -449,9 +459,14 @@ impl<'m, 't> Code<'m, 't> {
         values.collect()
     }
 
-    fn define_all(&mut self, operands: &[Operand], values: Vec<Value<'m>>) -> Result<()> {
+    fn define_all(
+        &mut self,
+        operands: &[Operand],
+        values: Vec<Value<'m>>,
+        signed: bool,
+    ) -> Result<()> {
         let mut results = operands.iter().zip(values);
-        results.try_for_each(|(operand, value)| self.define(operand, value, false))
+        results.try_for_each(|(operand, value)| self.define(operand, value, signed))
     }
 
     fn lanes(&self, value: Value<'m>, kind: Kind) -> Vec<Value<'m>> {

@@ -15,12 +15,12 @@ pub fn build(code: &mut Code) -> Result<()> {
         ("mov", [Operand::Vector(to), Operand::Vector(from)]) if to.len() == from.len() => {
             // Read all registers before writing any.
             let values = code.values(from, kind)?;
-            return code.define_all(to, values);
+            return code.define_all(to, values, false);
         }
         ("mov", [Operand::Vector(parts), from]) => {
             let whole = code.bits_of(code.operand(from, kind)?);
             let lanes = code.lanes(whole, part_of(kind, parts.len()));
-            return code.define_all(parts, lanes);
+            return code.define_all(parts, lanes, false);
         }
         ("mov", [to, Operand::Vector(parts)]) => {
             let part = part_of(kind, parts.len());

@@ -25,19 +25,15 @@ pub fn build(code: &mut Code) -> Result<()> {
         "vset" => position(&COMPARISONS).map(|index| FIRST_COMPARISON + index),
         name => OPERATIONS.iter().position(|known| *known == name),
     };
-    let (Some(operation), kinds) = (operation, code.instruction.kinds()) else {
-        return code.unknown();
-    };
+    let operation = code.known(operation)?;
     // A comparison specifies only the types of its sources.
-    let (result, sources) = match kinds[..] {
+    let (result, sources) = match code.instruction.kinds()[..] {
         [result, a, b] => (result, [a, b]),
         [a, b] => (Kind::U32, [a, b]),
         _ => return code.unknown(),
     };
     let is_shift = ["vshl", "vshr"].contains(&name);
-    if code.instruction.operands.len() < 3 || is_shift && lanes > 1 {
-        return code.unknown();
-    }
+    code.require(code.instruction.operands.len() >= 3 && !(is_shift && lanes > 1))?;
     let mut values = code.inputs(Kind::U32)?;
     values.resize(3, code.number(32, 0));
     let flags = [

@@ -34,9 +34,7 @@ pub fn build(code: &mut Code) -> Result<()> {
         ("redux", [to, _, _]) => {
             let operation = code.one_of(&["add", "min", "max", "and", "or", "xor"])?;
             let (_, kind) = code.kinds()?;
-            if kind.register_bits() != 32 || kind.is_float() {
-                return code.unknown();
-            }
+            code.require(kind.register_bits() == 32 && !kind.is_float())?;
             let unsigned = kind.class == Class::Unsigned && ["min", "max"].contains(&operation);
             let sign = if unsigned { "u" } else { "" };
             let name = format!("redux_sync_{sign}{operation}");
