@@ -180,11 +180,14 @@ impl<'m> Start<'m> {
     }
 }
 
-struct Row<'m> {
+struct Row<'a, 'm> {
+    region: &'a Region<'m>,
     /// Index and column of the first thread.
     first: Value<'m>,
     x: Value<'m>,
     count: Value<'m>,
+    /// Runs after the row.
+    then: Block<'m>,
 }
 
 struct Code<'a, 'm> {
@@ -220,13 +223,17 @@ impl<'m> Code<'_, 'm> {
             (x, b.select(is_shorter, left, room))
         };
         start.index.set(&b, i32t.constant(0));
-        let current_row = Row { first, x, count };
+        let threads = Row {
+            region,
+            first,
+            x,
+            count,
+            then: row_end,
+        };
         let begin = match (columns, self.row_length) {
-            (None, _) => self.add_threads(region, region.function, &current_row, count, row_end),
-            (Some(columns), Some(length)) => {
-                self.add_known_parts(region, columns, &current_row, length, row_end)
-            }
-            (Some(columns), None) => self.add_parts(region, columns, &current_row, row_end),
+            (None, _) => self.add_threads(&threads, region.function, count, row_end),
+            (Some(columns), Some(length)) => self.add_known_parts(&threads, columns, length),
+            (Some(columns), None) => self.add_parts(&threads, columns),
         };
         b.branch(begin);
 
@@ -269,32 +276,24 @@ impl<'m> Code<'_, 'm> {
     /// Adds the loop in which the threads of a row, from the current thread to `end`, run `callee`.
     fn add_threads(
         &self,
-        region: &Region<'m>,
+        row: &Row<'_, 'm>,
         callee: Function<'m>,
-        row: &Row<'m>,
         end: Value<'m>,
         then: Block<'m>,
     ) -> Block<'m> {
         let thread = self.function.append_block("thread");
         let b = Builder::at_end(thread);
-        let after = self.add_thread(&b, region, callee, row);
+        let after = self.add_thread(&b, row, callee);
         let continues = b.compare(ULT, after, end);
         b.branch_if(continues, thread, then);
         thread
     }
 
     /// Adds the code for a row of known length with special columns; the threads in these columns run outside the loops.
-    fn add_known_parts(
-        &self,
-        region: &Region<'m>,
-        columns: &Columns<'m>,
-        row: &Row<'m>,
-        length: u32,
-        row_end: Block<'m>,
-    ) -> Block<'m> {
+    fn add_known_parts(&self, row: &Row<'_, 'm>, columns: &Columns<'m>, length: u32) -> Block<'m> {
         let i32t = Type::int(32);
         let is_special = |column: &u32| columns.special.contains(column);
-        let mut then = row_end;
+        let mut then = row.then;
         let mut end = length;
         while end > 0 {
             let last = end - 1;
@@ -305,11 +304,11 @@ impl<'m> Code<'_, 'm> {
             let index = &self.start.index;
             index.set(&b, i32t.constant(u64::from(first)));
             if is_special(&last) {
-                self.add_thread(&b, region, region.function, row);
+                self.add_thread(&b, row, row.region.function);
                 b.branch(then);
             } else {
                 let end = i32t.constant(u64::from(end));
-                b.branch(self.add_threads(region, columns.others, row, end, then));
+                b.branch(self.add_threads(row, columns.others, end, then));
             }
             (then, end) = (part, first);
         }
@@ -317,13 +316,7 @@ impl<'m> Code<'_, 'm> {
     }
 
     /// Adds the code for a row of unknown length with special columns.
-    fn add_parts(
-        &self,
-        region: &Region<'m>,
-        columns: &Columns<'m>,
-        row: &Row<'m>,
-        row_end: Block<'m>,
-    ) -> Block<'m> {
+    fn add_parts(&self, row: &Row<'_, 'm>, columns: &Columns<'m>) -> Block<'m> {
         let [part, rest, single] =
             ["part", "rest", "single"].map(|name| self.function.append_block(name));
         let index = &self.start.index;
@@ -341,31 +334,25 @@ impl<'m> Code<'_, 'm> {
             let is_next = b.binary(And, is_ahead, is_nearer);
             end = b.select(is_next, position, end);
         }
-        let others = self.add_threads(region, columns.others, row, end, rest);
+        let others = self.add_threads(row, columns.others, end, rest);
         let is_other = b.compare(ULT, current, end);
         b.branch_if(is_other, others, single);
 
         let b = Builder::at_end(rest);
         index.set(&b, end);
         let is_all = b.compare(EQ, end, row.count);
-        b.branch_if(is_all, row_end, single);
+        b.branch_if(is_all, row.then, single);
 
         let b = Builder::at_end(single);
-        let after = self.add_thread(&b, region, region.function, row);
+        let after = self.add_thread(&b, row, row.region.function);
         let continues = b.compare(ULT, after, row.count);
-        b.branch_if(continues, part, row_end);
+        b.branch_if(continues, part, row.then);
         part
     }
 
-    /// Adds a call to `callee`, a version of `region`, for the current thread of a row; returns the number of the row's
-    /// threads that have run.
-    fn add_thread(
-        &self,
-        b: &Builder<'m>,
-        region: &Region<'m>,
-        callee: Function<'m>,
-        row: &Row<'m>,
-    ) -> Value<'m> {
+    /// Adds a call to `callee`, a version of the region, for the current thread of a row; returns the number of the
+    /// row's threads that have run.
+    fn add_thread(&self, b: &Builder<'m>, row: &Row<'_, 'm>, callee: Function<'m>) -> Value<'m> {
         let start = self.start;
         let index = start.index.get(b);
         // A CTA has at most 1024 threads.
@@ -376,7 +363,7 @@ impl<'m> Code<'_, 'm> {
         self.enter_thread(b, &ids);
         let arguments = [self.arguments, &ids.values()].concat();
         let next = b.call(callee, &arguments).value();
-        if region.exits.len() > 1 {
+        if row.region.exits.len() > 1 {
             let all = b.binary(And, start.all.get(b), next);
             start.all.set(b, all);
             let any = b.binary(Or, start.any.get(b), next);
