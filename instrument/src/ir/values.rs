@@ -8,8 +8,8 @@ use crate::reach::reach;
 use inkwell::AtomicOrdering;
 use inkwell::module::Linkage;
 use inkwell::values::{
-    AnyValue, BasicMetadataValueEnum, BasicValue, BasicValueEnum, BasicValueUse, FastMathFlags,
-    MetadataValue, PhiValue,
+    AnyValue, ArrayValue, BasicMetadataValueEnum, BasicValue, BasicValueEnum, BasicValueUse,
+    FastMathFlags, FloatValue, IntValue, MetadataValue, PhiValue,
 };
 use superstep_trace::SiteId;
 
@@ -39,10 +39,7 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
     }
 
     fn as_function(&self) -> Option<Function<'m>> {
-        match self.value() {
-            Value::FunctionValue(function) => Some(function),
-            _ => None,
-        }
+        self.value().try_into().ok()
     }
 
     /// Returns the value's name, or an empty string if it has none.
@@ -132,17 +129,13 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
 
     /// Returns the value of a constant integer of at most 64 bits.
     fn constant_integer(&self) -> Option<u64> {
-        match self.value() {
-            Value::IntValue(value) => value.get_zero_extended_constant(),
-            _ => None,
-        }
+        let number = IntValue::try_from(self.value()).ok()?;
+        number.get_zero_extended_constant()
     }
 
     /// Returns a constant C string without its NUL.
     fn constant_text(&self) -> Option<String> {
-        let Value::ArrayValue(array) = self.value() else {
-            return None;
-        };
+        let array = ArrayValue::try_from(self.value()).ok()?;
         let is_data = self.kind() == ValueKind::LLVMConstantDataArrayValueKind;
         let bytes = (is_data && array.is_const_string()).then(|| array.as_const_string())??;
         let text = String::from_utf8_lossy(bytes);
@@ -150,10 +143,8 @@ pub trait ValueExt<'m>: AnyValue<'m> + Sized {
     }
 
     fn constant_number(&self) -> Option<f64> {
-        match self.value() {
-            Value::FloatValue(value) => value.get_constant().map(|(number, _)| number),
-            _ => None,
-        }
+        let (number, _) = FloatValue::try_from(self.value()).ok()?.get_constant()?;
+        Some(number)
     }
 
     fn set_alignment_bytes(&self, bytes: u32) {
