@@ -66,13 +66,6 @@ impl<'m> MemoryOperation<'m> {
         }
     }
 
-    fn piece(pointer: Value<'m>, op: Op, tile: Tile, stride: Option<Value<'m>>) -> Self {
-        MemoryOperation {
-            lines: Some(Lines { tile, stride }),
-            ..Self::new(pointer, op, Width::Fixed(tile.piece_bytes()))
-        }
-    }
-
     pub fn fact(&self, analysis: &Analysis<'m>) -> Fact {
         if self.is_explicitly_global {
             Fact::Is(Space::Global)
@@ -216,7 +209,9 @@ fn intrinsic<'m>(module: &Module, call: Call<'m>, name: &str) -> Result<Vec<Memo
             MatrixOperation::Store(tile) => (Op::Store, tile),
             _ => return Ok(Vec::new()),
         };
-        vec![MemoryOperation::piece(arguments[0], op, tile, stride)]
+        let lines = Some(Lines { tile, stride });
+        let piece = access(arguments[0], op, Width::Fixed(tile.piece_bytes()));
+        vec![MemoryOperation { lines, ..piece }]
     } else if is("llvm.masked.load.")
         && let Some(bytes) = bytes_through_last(module, call)
     {

@@ -158,9 +158,7 @@ fn returned<'m>(instruction: Instruction<'m>) -> Option<Value<'m>> {
 fn raise<K: Eq + std::hash::Hash>(facts: &mut HashMap<K, Fact>, key: K, fact: Fact) -> bool {
     let known = facts.entry(key).or_insert(Fact::Unknown);
     let joined = join(*known, fact);
-    let changed = joined != *known;
-    *known = joined;
-    changed
+    std::mem::replace(known, joined) != joined
 }
 
 impl<'m> Facts<'m> for Analysis<'m> {
