@@ -21,10 +21,10 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
                 let fact = operation.fact(&analysis);
                 let space = fact.name();
                 let undecided = space == "undecided";
-                let reasons = if undecided {
-                    analysis.origins(operation.pointer)
+                let (decision, reasons) = if undecided {
+                    (Proof::Tested, analysis.origins(operation.pointer))
                 } else {
-                    analysis.chain(operation.pointer)
+                    (Proof::Proven, analysis.chain(operation.pointer))
                 };
                 let reasons = reasons.into_iter().map(|origin| match origin.fact {
                     Fact::Is(_) if undecided => format!("{origin}: {}", origin.fact.name()),
@@ -40,11 +40,7 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
                     op: operation.op,
                     width_bytes: operation.width.known_bytes(),
                     space: space.to_owned(),
-                    decision: if undecided {
-                        Proof::Tested
-                    } else {
-                        Proof::Proven
-                    },
+                    decision,
                     because: reasons.collect(),
                 });
             }
