@@ -3,7 +3,6 @@
 //! (`runtime/cuda/device/support_children.cu`).
 
 use crate::ir::{Builder, Module, Type, traits::*};
-use std::collections::HashMap;
 use superstep_trace::KernelInfo;
 
 /// Functions of the device runtime (`cuda_device_runtime_api.h`) and Superstep's replacements.
@@ -70,10 +69,8 @@ pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
     if !lower(module) {
         return false;
     }
-    let numbers = kernels.iter().map(|kernel| &*kernel.name).zip(1..);
-    let numbers: HashMap<&str, u64> = numbers.collect();
-    for kernel in module.kernels() {
-        let Some(&number) = numbers.get(&*kernel.name()) else {
+    for (kernel, number) in kernels.iter().zip(1..) {
+        let Some(kernel) = module.function(&kernel.name) else {
             continue;
         };
         for user in kernel.using_instructions() {
