@@ -132,16 +132,16 @@ struct Parser {
 
 impl Parser {
     fn require(&self, condition: bool) -> Result<()> {
-        if condition { Ok(()) } else { self.error() }
+        if condition { Ok(()) } else { Err(self.error()) }
     }
 
-    fn error<T>(&self) -> Result<T> {
+    fn error(&self) -> SyntaxError {
         let from = self.at.saturating_sub(3);
         let near = self.tokens.iter().skip(from).take(6).map(|t| match t {
             Token::Word(word) => word.clone(),
             Token::Mark(mark) => mark.to_string(),
         });
-        Err(SyntaxError(near.collect::<Vec<_>>().join(" ")))
+        SyntaxError(near.collect::<Vec<_>>().join(" "))
     }
 
     fn take(&mut self, mark: char) -> bool {
@@ -157,7 +157,7 @@ impl Parser {
 
     fn word(&mut self) -> Result<String> {
         let Some(Token::Word(word)) = self.tokens.get(self.at).cloned() else {
-            return self.error();
+            return Err(self.error());
         };
         self.at += 1;
         Ok(word)
@@ -165,8 +165,7 @@ impl Parser {
 
     fn register(&mut self) -> Result<Register> {
         let name = self.word()?;
-        let register = self.scopes.register(&name);
-        register.map_or_else(|| self.error(), Ok)
+        (self.scopes.register(&name)).ok_or_else(|| self.error())
     }
 
     fn statement(&mut self) -> Result<()> {
@@ -242,14 +241,12 @@ impl Parser {
                 None => words += &self.word()?,
             }
         };
-        let Some(kind) = kind else {
-            return self.error();
-        };
+        let kind = kind.ok_or_else(|| self.error())?;
         loop {
             let name = self.word()?;
             if self.take('<') {
                 let names = self.word()?;
-                let names: usize = names.parse().or_else(|_| self.error())?;
+                let names: usize = names.parse().map_err(|_| self.error())?;
                 self.expect('>')?;
                 for number in 0..names.min(4096) {
                     self.declare(format!("{name}{number}"), kind, count);
@@ -303,7 +300,7 @@ impl Parser {
             return match self.number()? {
                 Operand::Integer(value) => Ok(Operand::Integer(value.wrapping_neg())),
                 Operand::Double(value) => Ok(Operand::Double(-value)),
-                _ => self.error(),
+                _ => Err(self.error()),
             };
         }
         if let Some(Token::Word(word)) = self.tokens.get(self.at)
@@ -341,7 +338,7 @@ impl Parser {
 
     fn number(&mut self) -> Result<Operand> {
         let word = self.word()?;
-        literal(&word).map_or_else(|| self.error(), Ok)
+        literal(&word).ok_or_else(|| self.error())
     }
 }
 
