@@ -105,9 +105,8 @@ fn barrier(code: &mut Code, operation: &str) -> Result<()> {
             }
         }
         "test_wait" | "try_wait" => {
-            let (Some(state), 1) = (operands.get(index + 1), index) else {
-                return code.unknown();
-            };
+            code.require(index == 1)?;
+            let state = code.known(operands.get(2))?;
             let (name, kind) = if code.has("parity") {
                 ("mbarrier_test_parity", Kind::U32)
             } else {

@@ -6,8 +6,7 @@ use crate::ptx::{Class, Kind};
 use anyhow::Result;
 
 pub fn build(code: &mut Code) -> Result<()> {
-    let mut words = code.instruction.modifiers.iter();
-    if words.any(|word| matches!(word.as_str(), "tf32" | "e4m3x2" | "e5m2x2")) {
+    if (code.instruction).has_any(&["tf32", "e4m3x2", "e5m2x2"]) {
         return by_name(code);
     }
     let &[to, from] = code.exactly(&code.instruction.kinds())?;
@@ -106,8 +105,7 @@ fn between_floats<'m>(code: &Code<'m, '_>, value: Value<'m>, from: Kind, to: Kin
     if from.bits == 32 {
         wide = float::flushed(code, wide, wide_kind);
     }
-    let mut words = code.instruction.modifiers.iter();
-    if words.any(|word| ["rni", "rzi", "rmi", "rpi"].contains(&word.as_str())) {
+    if (code.instruction).has_any(&["rni", "rzi", "rmi", "rpi"]) {
         let function = match mode {
             "rn" => "round",
             "rz" => "trunc",

@@ -22,8 +22,7 @@ use std::collections::HashMap;
 pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> Result<()> {
     let parsed = Template::parse(template)
         .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"));
-    let operands = Operands::new(call, constraints);
-    let lowered = parsed.and_then(|parsed| Code::new(module, call, &parsed, operands).build());
+    let lowered = parsed.and_then(|parsed| Code::new(module, call, &parsed, constraints).build());
     lowered.map_err(|error| {
         let text = template.split_whitespace().collect::<Vec<_>>().join(" ");
         let location = call.location();
@@ -90,19 +89,14 @@ struct Code<'m, 't> {
 }
 
 impl<'m, 't> Code<'m, 't> {
-    fn new(
-        module: &'m Module,
-        call: Call<'m>,
-        template: &'t Template,
-        operands: Operands<'m>,
-    ) -> Self {
+    fn new(module: &'m Module, call: Call<'m>, template: &'t Template, constraints: &str) -> Self {
         let mut code = Code {
             module,
             call,
             builder: Builder::before(call),
             template,
             instruction: &NONE,
-            operands,
+            operands: Operands::new(call, constraints),
             cells: HashMap::new(),
             block: None,
             labels: HashMap::new(),
@@ -315,13 +309,11 @@ impl<'m, 't> Code<'m, 't> {
 
     /// Returns the argument in a register that is not written.
     fn argument(&self, register: Register) -> Option<Value<'m>> {
-        match self.shared(register) {
-            Register::Argument(index) => {
-                let index = index.checked_sub(self.operands.results.len())?;
-                self.operands.arguments.get(index).copied()
-            }
-            _ => None,
-        }
+        let Register::Argument(index) = self.shared(register) else {
+            return None;
+        };
+        let index = index.checked_sub(self.operands.results.len())?;
+        self.operands.arguments.get(index).copied()
     }
 
     /// Returns the value of a register as an integer of its width.
