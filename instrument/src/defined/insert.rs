@@ -137,7 +137,7 @@ impl<'m> FunctionProbe<'_, 'm> {
     /// yet written.
     fn log(&self, place: &Place<'m>, site: u64, log: &mut (Value<'m>, Range<u64>)) {
         let builder = Builder::before(place.anchor);
-        let (payload, _) = self.subject(&builder, place);
+        let payload = payload(&builder, place);
         if log.1.is_empty() {
             let count = 1 + u64::from(place.site.followers);
             // Entries have an even number of words.
@@ -153,16 +153,6 @@ impl<'m> FunctionProbe<'_, 'm> {
         }
     }
 
-    fn subject(&self, builder: &Builder<'m>, place: &Place<'m>) -> (Value<'m>, Value<'m>) {
-        let (i64t, i32t) = (Type::int(64), Type::int(32));
-        let payload = match place.subject {
-            Subject::Condition => builder.cast(ZExt, place.anchor.operand(0), i64t),
-            Subject::Value(value) => builder.resize(builder.bits_of(value.value()), 64, false),
-            Subject::Place | Subject::Access(_) => i64t.constant(0),
-        };
-        (payload, i32t.constant(u64::from(logged_width(place))))
-    }
-
     fn call(
         &self,
         place: &Place<'m>,
@@ -173,7 +163,8 @@ impl<'m> FunctionProbe<'_, 'm> {
     ) {
         let (i64t, i32t, i1t) = (Type::int(64), Type::int(32), Type::int(1));
         let builder = Builder::before(place.anchor);
-        let (mut payload, mut width) = self.subject(&builder, place);
+        let mut payload = payload(&builder, place);
+        let mut width = i32t.constant(u64::from(logged_width(place)));
         let mut test = i1t.constant(0);
         if let Subject::Access(traced) = place.subject {
             let Ok(Some(access)) = access(self.module, &builder, &traced) else {
@@ -203,6 +194,14 @@ impl<'m> FunctionProbe<'_, 'm> {
                 reader.replace_operand(value.value(), replaced);
             }
         }
+    }
+}
+
+fn payload<'m>(builder: &Builder<'m>, place: &Place<'m>) -> Value<'m> {
+    match place.subject {
+        Subject::Condition => builder.cast(ZExt, place.anchor.operand(0), Type::int(64)),
+        Subject::Value(value) => builder.resize(builder.bits_of(value.value()), 64, false),
+        Subject::Place | Subject::Access(_) => Type::int(64).constant(0),
     }
 }
 
