@@ -295,10 +295,7 @@ fn finish_for_gpu(
         probe::link_handler(module, handler, max_inlined, is_handler)?;
     }
     // The handler's `__builtin_constant_p` can be decided after inlining; the handler's variables become registers.
-    let passes = if aggregates {
-        "always-inline,function(sroa,lower-constant-intrinsics),globaldce"
-    } else {
-        "always-inline,function(lower-constant-intrinsics),globaldce"
-    };
-    module.run_passes("linking the handler", passes, machine)
+    let sroa = if aggregates { "sroa," } else { "" };
+    let passes = format!("always-inline,function({sroa}lower-constant-intrinsics),globaldce");
+    module.run_passes("linking the handler", &passes, machine)
 }
