@@ -54,10 +54,8 @@ extension! {
             }
             head.move_before(self).expect("two blocks in one function");
             let builder = Builder::at_end(head);
-            for earlier in self.instructions() {
-                if earlier == instruction {
-                    break;
-                }
+            let instructions = self.instructions().into_iter();
+            for earlier in instructions.take_while(|it| *it != instruction) {
                 builder.take(earlier);
             }
             head
