@@ -25,10 +25,9 @@ pub fn mark(module: &Module) {
             let mut known = at_entry.clone();
             for instruction in block.instructions() {
                 for (pointer, bytes) in accesses(module, instruction) {
-                    let Some(checked) = unknown_part(module, pointer, bytes) else {
-                        continue;
-                    };
-                    if known.insert((checked, bytes)) {
+                    if let Some(checked) = unknown_part(module, pointer, bytes)
+                        && known.insert((checked, bytes))
+                    {
                         let builder = Builder::before(instruction);
                         add(module, &builder, &instruction.location(), checked, bytes);
                     }

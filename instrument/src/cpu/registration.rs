@@ -22,11 +22,14 @@ pub fn add<'m>(
     let kernel_type = Type::structure(&[
         pointer, pointer, i32t, i32t, i64t, pointer, i64t, pointer, pointer, i64t,
     ]);
+    let list = |name: &str, row: Type, rows: &[Value<'m>]| {
+        let rows = module.constant_array(row, rows);
+        module.add_constant(name, rows).value()
+    };
     let parameters = |bytes: &[[u64; 2]]| {
         let numbers = bytes.as_flattened().iter();
         let values: Vec<Value> = numbers.map(|n| i32t.constant(*n)).collect();
-        let list = module.constant_array(i32t, &values);
-        module.add_constant("superstep.parameters", list).value()
+        list("superstep.parameters", i32t, &values)
     };
     let kernel_values: Vec<Value> = (kernels.iter().zip(loops))
         .map(|(kernel, loops)| {
@@ -70,10 +73,6 @@ pub fn add<'m>(
         .collect();
 
     let thread_block = module.declare("__superstep_thread_block", pointer.function(&[]));
-    let list = |name: &str, row: Type, rows: &[Value<'m>]| {
-        let rows = module.constant_array(row, rows);
-        module.add_constant(name, rows).value()
-    };
     let json = table.to_json();
     let members = [
         i32t.constant(u64::from(ABI_VERSION)),

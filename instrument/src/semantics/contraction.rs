@@ -35,12 +35,9 @@ fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<
     };
     let (left, right) = (sum.operand(0), sum.operand(1));
     let builder = Builder::before(sum);
-    let negated_if_subtraction = |value| {
-        if subtraction {
-            builder.negate(value)
-        } else {
-            value
-        }
+    let negated_if_subtraction = |value| match subtraction {
+        true => builder.negate(value),
+        false => value,
     };
     let (multiplication, factors) = if let Some(product) = product(left) {
         let addend = negated_if_subtraction(right);

@@ -32,8 +32,7 @@ pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()
     for barrier in barriers {
         barrier.parent_block().split_after(barrier.instruction());
     }
-    module.run_function_passes(&body.name, "reg2mem", machine)?;
-    Ok(())
+    module.run_function_passes(&body.name, "reg2mem", machine)
 }
 
 /// Cuts the prepared body of kernel `name` into regions, the first of which begins at the entry. Returns the regions
