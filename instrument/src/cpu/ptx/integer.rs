@@ -93,8 +93,11 @@ impl<'m> Code<'m, '_> {
         self.saturate(self.binary(operation, wide(a), wide(b)), kind)
     }
 
-    /// Adds or subtracts, with carry-in and carry-out where the instruction has them.
-    fn with_carry(&mut self, kind: Kind, operation: Opcode, [a, b]: [Value<'m>; 2]) -> Value<'m> {
+    /// Adds or subtracts, with saturation, carry-in and carry-out where the instruction has them.
+    fn accumulate(&mut self, kind: Kind, operation: Opcode, [a, b]: [Value<'m>; 2]) -> Value<'m> {
+        if self.has("sat") {
+            return self.saturating(operation, [a, b], kind);
+        }
         let carries = self.has("cc");
         let bits = if carries { 2 * kind.bits } else { kind.bits };
         let (a, b) = (self.integer(a, bits, false), self.integer(b, bits, false));
@@ -116,10 +119,7 @@ fn sum<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
     let inputs = *code.exactly(&code.inputs(kind)?)?;
     let subtracts = code.instruction.opcode.starts_with("sub");
     let operation = if subtracts { Sub } else { Add };
-    if code.has("sat") {
-        return Ok(code.saturating(operation, inputs, kind));
-    }
-    Ok(code.with_carry(kind, operation, inputs))
+    Ok(code.accumulate(kind, operation, inputs))
 }
 
 /// Multiplies, selects the high or low half or the whole product, and adds the optional addend.
@@ -146,10 +146,7 @@ fn product<'m>(code: &mut Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
         [addend] => [product, code.operand(addend, kind)?],
         _ => return code.unknown(),
     };
-    if code.has("sat") {
-        return Ok(code.saturating(Add, terms, kind));
-    }
-    Ok(code.with_carry(kind, Add, terms))
+    Ok(code.accumulate(kind, Add, terms))
 }
 
 fn product24<'m>(code: &Code<'m, '_>, kind: Kind) -> Result<Value<'m>> {
