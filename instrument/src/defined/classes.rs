@@ -43,9 +43,7 @@ fn is_local(pointer: Value) -> bool {
     let mut is_local = true;
     reach([pointer], |value| match value.opcode() {
         Some(Alloca) => Vec::new(),
-        Some(GetElementPtr | BitCast | AddrSpaceCast) => {
-            vec![value.operand(0)]
-        }
+        Some(GetElementPtr | BitCast | AddrSpaceCast) => vec![value.operand(0)],
         Some(Phi) => value.operands(),
         Some(Select) => vec![value.operand(1), value.operand(2)],
         _ => {

@@ -4,7 +4,7 @@
 //! reach all places together, so the runtime compares and groups lanes only once per run.
 
 use super::places::{Place, Subject};
-use crate::ir::{Block, Instruction, traits::*};
+use crate::ir::{Instruction, traits::*};
 use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::OncePer;
@@ -23,24 +23,20 @@ pub fn can_be_in_run(spec: &ProbeSpec, place: &Place) -> bool {
 /// Stores the number of followers in the first place of each run.
 pub fn mark(spec: &ProbeSpec, places: &mut [Place]) {
     for places in places.chunk_by_mut(|a, b| a.anchor.parent_block() == b.anchor.parent_block()) {
-        mark_block(spec, places[0].anchor.parent_block(), places);
-    }
-}
-
-fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
-    let instructions = block.instructions();
-    let numbers: HashMap<Instruction, usize> = instructions.iter().copied().zip(0..).collect();
-    let at = |place: &Place| numbers.get(&place.anchor).copied().unwrap_or(usize::MAX);
-    if !places.is_sorted_by_key(at) {
-        // Entries would overlap, so each place logs separately.
-        return;
-    }
-    let runs = places.chunk_by_mut(|place, next| {
-        let between = || instructions[at(place)..at(next)].iter().copied();
-        can_be_in_run(spec, place) && can_be_in_run(spec, next) && !between().any(may_yield)
-    });
-    for run in runs.flat_map(|run| run.chunks_mut(MAX_PLACES)) {
-        run[0].site.followers = run.len() as u32 - 1;
+        let instructions = places[0].anchor.parent_block().instructions();
+        let numbers: HashMap<Instruction, usize> = instructions.iter().copied().zip(0..).collect();
+        let at = |place: &Place| numbers.get(&place.anchor).copied().unwrap_or(usize::MAX);
+        if !places.is_sorted_by_key(at) {
+            // Entries would overlap, so each place logs separately.
+            continue;
+        }
+        let runs = places.chunk_by_mut(|place, next| {
+            let between = || instructions[at(place)..at(next)].iter().copied();
+            can_be_in_run(spec, place) && can_be_in_run(spec, next) && !between().any(may_yield)
+        });
+        for run in runs.flat_map(|run| run.chunks_mut(MAX_PLACES)) {
+            run[0].site.followers = run.len() as u32 - 1;
+        }
     }
 }
 
