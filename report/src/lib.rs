@@ -17,22 +17,6 @@ macro_rules! text_column {
 }
 use text_column;
 
-/// Declares a function that builds a table from items: `column: type [unit] = meaning => value;`.
-macro_rules! table_from {
-    ($(#[doc = $doc:literal])+ fn $name:ident<$life:lifetime>($item:pat, $source:ty) = $table:literal {
-        $($column:ident: $type:ty $([$unit:literal])? = $meaning:expr => $value:expr;)+
-    }) => {
-        $(#[doc = $doc])+
-        fn $name<$life>(items: impl IntoIterator<Item = $source>) -> superstep_table::Table {
-            superstep_table::table! {
-                $(#[doc = $doc])+
-                struct Row = $table { $($column: $type $([$unit])? = $meaning;)+ }
-            }
-            items.into_iter().map(|$item| Row { $($column: $value),+ }).collect()
-        }
-    };
-}
-
 pub mod claims;
 mod error;
 pub mod figures;

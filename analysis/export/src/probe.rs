@@ -5,45 +5,50 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep_table::{Format, Row, Rows, table};
+use superstep_table::{Format, Row, Rows, Table, file, table, table_from};
 use superstep_trace::probe::{LaunchResult, Per};
-use superstep_trace::{DefinedProbe, ProbeResults, SiteTable};
+use superstep_trace::{DefinedProbe, PointSite, ProbeResults, SiteTable};
 
 use crate::error::Result;
 
-table! {
+table_from! {
     /// One site of a probe.
-    struct SiteRow = "probe_sites" {
-        site: u32 = "site number: module << 16 | position in the module";
-        point: u32 = "index of the point in the probe's definition, from 0";
-        at: String = "kind of site";
-        function: String = "function name; for a kernel, without parameters";
-        function_symbol: String = "mangled name";
-        file: String = "source file; empty when unknown";
-        line: u32 = "source line; 0 when unknown";
-        column: u32 = "source column; 0 when unknown";
-        what: String = "operation of an instruction, or name of a block";
-        block: u32 = "index of the basic block within its function";
-        operation: u32 = "code of an access's operation, as in captures; 0 for other sites";
-        width: u32 = "bytes in an access (0: varies), bits in a value, or instructions in a block";
-        successors: String = "blocks that can follow, separated by spaces; for a branch, its two targets";
-        first_line: u32 = "lowest source line of a block; 0 when unknown";
-        last_line: u32 = "highest source line of a block; 0 when unknown";
+    fn sites<'a>((names, number, site), (&'a SiteTable, u32, &'a PointSite)) = "probe_sites" {
+        site: u32 = "site number: module << 16 | position in the module" => number;
+        point: u32 = "index of the point in the probe's definition, from 0" => site.point;
+        at: String = "kind of site" =>
+            serde_json::to_value(site.at).ok().and_then(|at| Some(at.as_str()?.to_owned())).unwrap_or_default();
+        function: String = "function name; for a kernel, without parameters" =>
+            names.display_name(&site.function).to_owned();
+        function_symbol: String = "mangled name" => site.function.clone();
+        file: String = "source file; empty when unknown" => site.file.clone();
+        line: u32 = "source line; 0 when unknown" => site.line;
+        column: u32 = "source column; 0 when unknown" => site.column;
+        what: String = "operation of an instruction, or name of a block" => site.what.clone();
+        block: u32 = "index of the basic block within its function" => site.block;
+        operation: u32 = "code of an access's operation, as in captures; 0 for other sites" => site.operation;
+        width: u32 = "bytes in an access (0: varies), bits in a value, or instructions in a block" => site.width;
+        successors: String = "blocks that can follow, separated by spaces; for a branch, its two targets" =>
+            site.successors.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        first_line: u32 = "lowest source line of a block; 0 when unknown" => site.lines.unwrap_or_default().0;
+        last_line: u32 = "highest source line of a block; 0 when unknown" => site.lines.unwrap_or_default().1;
     }
 }
 
-table! {
+table_from! {
     /// One launch run with the probe.
-    struct LaunchRow = "probe_launches" {
-        launch: u32 = "index in the order in which launches completed";
-        stream: u32 = "index of the stream";
-        superstep: u32 = "index within the stream, from 0";
-        kernel: String = "demangled name without parameters";
-        kernel_symbol: String = "mangled name";
-        ctas: u64 ["CTAs"] = "CTAs";
-        cta_threads: u64 ["threads"] = "threads per CTA";
-        units: u64 = "number of threads or CTAs that have their own fields; 1 if fields are kept per launch";
-        elapsed_ns: Option<u64> ["ns"] = "running time with the probe; empty when unknown";
+    fn launches<'a>((names, number, launch), (&'a SiteTable, u32, &'a LaunchResult)) = "probe_launches" {
+        launch: u32 = "index in the order in which launches completed" => number;
+        stream: u32 = "index of the stream" => launch.stream;
+        superstep: u32 = "index within the stream, from 0" => launch.launch;
+        kernel: String = "demangled name without parameters" => names.display_name(&launch.kernel).to_owned();
+        kernel_symbol: String = "mangled name" => launch.kernel.clone();
+        ctas: u64 ["CTAs"] = "CTAs" => launch.grid.map(u64::from).iter().product();
+        cta_threads: u64 ["threads"] = "threads per CTA" => launch.block.map(u64::from).iter().product();
+        units: u64 = "number of threads or CTAs that have their own fields; 1 if fields are kept per launch" =>
+            launch.units;
+        elapsed_ns: Option<u64> ["ns"] = "running time with the probe; empty when unknown" =>
+            Some(launch.elapsed_ns).filter(|&ns| ns > 0);
     }
 }
 
@@ -99,11 +104,19 @@ table! {
 
 /// Writes all tables of `results` into `folder`.
 pub fn write(results: &ProbeResults, format: Format, folder: &Path) -> Result<Vec<PathBuf>> {
-    let names = SiteTable::new(&results.modules);
+    let names = &SiteTable::new(&results.modules);
+    let of_modules = results.modules.iter().flat_map(|module| {
+        let sites = module.defined.iter().flat_map(|probe| &probe.sites);
+        let numbered = (0..).zip(sites);
+        numbered.map(move |(slot, site)| (names, module.module << 16 | slot, site))
+    });
+    let of_launches = (0..).zip(&results.launches);
+    let of_launches = of_launches.map(|(number, launch)| (names, number, launch));
+    let written = |table: Table| table.write(format, &file(folder, table.name(), format));
     Ok(vec![
-        streamed(format, folder, |table| sites(results, &names, table))?,
-        streamed(format, folder, |table| launches(results, &names, table))?,
-        streamed(format, folder, |table| totals(results, &names, table))?,
+        written(sites(of_modules))?,
+        written(launches(of_launches))?,
+        streamed(format, folder, |table| totals(results, names, table))?,
         streamed(format, folder, |table| values(results, table))?,
         streamed(format, folder, |table| units(results, table))?,
         streamed(format, folder, |table| tables(results, table))?,
@@ -118,53 +131,6 @@ fn streamed<R: Row>(
     let mut table = Rows::create(format, folder)?;
     push(&mut table)?;
     Ok(table.finish()?)
-}
-
-fn sites(results: &ProbeResults, names: &SiteTable, table: &mut Rows<SiteRow>) -> Result<()> {
-    for module in &results.modules {
-        let sites = module.defined.iter().flat_map(|probe| &probe.sites);
-        for (slot, site) in (0..).zip(sites) {
-            let successors: Vec<String> = site.successors.iter().map(u32::to_string).collect();
-            let (first_line, last_line) = site.lines.unwrap_or((0, 0));
-            let at = serde_json::to_value(site.at).unwrap_or_default();
-            table.push(SiteRow {
-                site: module.module << 16 | slot,
-                point: site.point,
-                at: at.as_str().unwrap_or_default().to_owned(),
-                function: names.display_name(&site.function).to_owned(),
-                function_symbol: site.function.clone(),
-                file: site.file.clone(),
-                line: site.line,
-                column: site.column,
-                what: site.what.clone(),
-                block: site.block,
-                operation: site.operation,
-                width: site.width,
-                successors: successors.join(" "),
-                first_line,
-                last_line,
-            })?;
-        }
-    }
-    Ok(())
-}
-
-fn launches(results: &ProbeResults, names: &SiteTable, table: &mut Rows<LaunchRow>) -> Result<()> {
-    let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
-    for (number, launch) in (0..).zip(&results.launches) {
-        table.push(LaunchRow {
-            launch: number,
-            stream: launch.stream,
-            superstep: launch.launch,
-            kernel: names.display_name(&launch.kernel).to_owned(),
-            kernel_symbol: launch.kernel.clone(),
-            ctas: product(launch.grid),
-            cta_threads: product(launch.block),
-            units: launch.units,
-            elapsed_ns: Some(launch.elapsed_ns).filter(|&ns| ns > 0),
-        })?;
-    }
-    Ok(())
 }
 
 /// Returns the field that word `at` of a unit belongs to.

@@ -13,8 +13,8 @@ pub use superstep_table::Format;
 use superstep_table::arrow_array::cast::AsArray as _;
 use superstep_table::arrow_array::types::Int8Type;
 use superstep_table::arrow_array::{RecordBatch, StringArray};
-use superstep_table::{Row as _, Table, Writer, file, table};
-use superstep_trace::{AllocationKind, Capture, LaunchOutcome, LaunchRecord};
+use superstep_table::{Row as _, Table, Writer, file, table, table_from};
+use superstep_trace::{Allocation, AllocationKind, Capture, LaunchOutcome, LaunchRecord, Site};
 
 use crate::accesses::Choice;
 use crate::error::Result;
@@ -38,56 +38,70 @@ impl TableName {
     ];
 }
 
-table! {
+table_from! {
     /// One launch.
-    struct LaunchRow = "launches" {
-        launch: u32 = "index in the order of the host's calls, from 0";
-        stream: u32 = "index of the stream, in order of first use";
-        superstep: u32 = "index within the stream, from 0";
-        kernel: String = "demangled name without parameters";
-        kernel_symbol: String = "mangled name";
-        parent: Option<u64> = "launch whose kernel started this one; empty if the host did";
-        grid_x: u32 ["CTAs"] = "CTAs in x";
-        grid_y: u32 ["CTAs"] = "CTAs in y";
-        grid_z: u32 ["CTAs"] = "CTAs in z";
-        block_x: u32 ["threads"] = "threads per CTA in x";
-        block_y: u32 ["threads"] = "threads per CTA in y";
-        block_z: u32 ["threads"] = "threads per CTA in z";
-        static_shared_bytes: u64 ["bytes"] = "shared memory per CTA declared by the kernel";
-        dynamic_shared_bytes: u64 ["bytes"] = "shared memory per CTA requested at launch";
-        thread_accesses: Option<u64> ["accesses"] = "recorded accesses; empty when the launch did not finish";
-        elapsed_ns: Option<u64> ["ns"] = "running time, including tracing overhead; empty when the launch did not finish";
-        outcome: String = "completed, unfinished, or why it failed";
+    fn launches<'a>((record, capture, numbers), (LaunchRecord<'a>, &'a Capture, &'a HashMap<u64, u64>)) = "launches" {
+        launch: u32 = "index in the order of the host's calls, from 0" => record.number;
+        stream: u32 = "index of the stream, in order of first use" => record.launch.stream.0;
+        superstep: u32 = "index within the stream, from 0" => record.launch.launch.0;
+        kernel: String = "demangled name without parameters" =>
+            capture.sites().display_name(&record.launch.kernel).to_owned();
+        kernel_symbol: String = "mangled name" => record.launch.kernel.clone();
+        parent: Option<u64> = "launch whose kernel started this one; empty if the host did" =>
+            record.launch.parent.and_then(|parent| numbers.get(&parent).copied());
+        grid_x: u32 ["CTAs"] = "CTAs in x" => record.launch.grid[0];
+        grid_y: u32 ["CTAs"] = "CTAs in y" => record.launch.grid[1];
+        grid_z: u32 ["CTAs"] = "CTAs in z" => record.launch.grid[2];
+        block_x: u32 ["threads"] = "threads per CTA in x" => record.launch.block[0];
+        block_y: u32 ["threads"] = "threads per CTA in y" => record.launch.block[1];
+        block_z: u32 ["threads"] = "threads per CTA in z" => record.launch.block[2];
+        static_shared_bytes: u64 ["bytes"] = "shared memory per CTA declared by the kernel" =>
+            record.launch.static_shared_bytes;
+        dynamic_shared_bytes: u64 ["bytes"] = "shared memory per CTA requested at launch" =>
+            record.launch.dynamic_shared_bytes;
+        thread_accesses: Option<u64> ["accesses"] = "recorded accesses; empty when the launch did not finish" =>
+            record.end.map(|end| end.thread_accesses);
+        elapsed_ns: Option<u64> ["ns"] = "running time, including tracing overhead; empty when the launch did not finish" =>
+            record.end.map(|end| end.elapsed_ns);
+        outcome: String = "completed, unfinished, or why it failed" => match record.end.map(|end| &end.outcome) {
+            None => "unfinished".to_owned(),
+            Some(LaunchOutcome::Completed) => "completed".to_owned(),
+            Some(LaunchOutcome::Failed(reason)) => reason.clone(),
+        };
     }
 }
 
-table! {
+table_from! {
     /// One memory instruction.
-    struct SiteRow = "sites" {
-        site: u32 = "number of the memory instruction";
-        module: u32 = "number of its translation unit";
-        function: String = "mangled name of the function that contains it";
-        file: String = "source file; empty if unknown";
-        line: u32 = "source line, from 1; 0 when unknown";
-        column: u32 = "source column, from 1; 0 when unknown";
-        op: &'static str = "load, store or the atomic operation";
-        width_bytes: u32 ["bytes"] = "bytes accessed by one thread; 0 when that varies";
-        proof: &'static str = "how it is known to access global memory: proven or tested";
+    fn sites<'a>(site, &'a Site) = "sites" {
+        site: u32 = "number of the memory instruction" => site.id.0;
+        module: u32 = "number of its translation unit" => site.id.module();
+        function: String = "mangled name of the function that contains it" => site.function.clone();
+        file: String = "source file; empty if unknown" => site.file.clone();
+        line: u32 = "source line, from 1; 0 when unknown" => site.line;
+        column: u32 = "source column, from 1; 0 when unknown" => site.column;
+        op: &'static str = "load, store or the atomic operation" => site.op.name();
+        width_bytes: u32 ["bytes"] = "bytes accessed by one thread; 0 when that varies" => site.width_bytes;
+        proof: &'static str = "how it is known to access global memory: proven or tested" => site.proof.name();
     }
 }
 
-table! {
+table_from! {
     /// One allocation or device variable.
-    struct AllocationRow = "allocations" {
-        allocation: u32 = "number of the allocation";
-        kind: &'static str = "device, managed, pinned, array, imported (from another process) or symbol";
-        name: String = "name of the variable if known; otherwise # and the allocation's ordinal, the same in every run";
-        file: String = "source file of the host's call; empty if unknown";
-        line: u32 = "line of that call, from 1; 0 when unknown";
-        address: u64 = "first byte";
-        bytes: u64 ["bytes"] = "size";
-        sequence: u64 = "position of the allocation among the host's calls";
-        freed_sequence: Option<u64> = "position of its release among the host's calls; empty when it was not freed";
+    fn allocations<'a>(allocation, &'a Allocation) = "allocations" {
+        allocation: u32 = "number of the allocation" => allocation.id.0;
+        kind: &'static str = "device, managed, pinned, array, imported (from another process) or symbol" =>
+            kind_name(&allocation.kind);
+        name: String = "name of the variable if known; otherwise # and the allocation's ordinal, the same in every run" =>
+            allocation.name().map_or_else(|| allocation.key.to_string(), str::to_owned);
+        file: String = "source file of the host's call; empty if unknown" =>
+            allocation.place.as_ref().map(|at| at.file.clone()).unwrap_or_default();
+        line: u32 = "line of that call, from 1; 0 when unknown" => allocation.place.as_ref().map_or(0, |at| at.line);
+        address: u64 = "first byte" => allocation.address;
+        bytes: u64 ["bytes"] = "size" => allocation.bytes;
+        sequence: u64 = "position of the allocation among the host's calls" => allocation.sequence;
+        freed_sequence: Option<u64> = "position of its release among the host's calls; empty when it was not freed" =>
+            allocation.freed;
     }
 }
 
@@ -120,90 +134,25 @@ pub fn write(
         return accesses(capture, format, folder);
     }
     let table = in_memory(capture, table)?;
-    let path = file(folder, table.name(), format);
-    table.write(format, &path)?;
-    Ok(path)
+    Ok(table.write(format, &file(folder, table.name(), format))?)
 }
 
 /// Returns a table of `capture`. The table of accesses is returned without rows; read them with [`crate::accesses`].
 pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
     Ok(match table {
-        TableName::Launches => launches(capture).collect(),
-        TableName::Sites => sites(capture).collect(),
-        TableName::Allocations => allocations(capture).collect(),
+        TableName::Launches => {
+            let numbers = capture.launches();
+            let numbers = numbers.map(|record| (record.launch.sequence, record.number.into()));
+            let numbers = numbers.collect();
+            launches((capture.launches()).map(|record| (record, capture, &numbers)))
+        }
+        TableName::Sites => sites(capture.sites().iter()),
+        TableName::Allocations => allocations(capture.allocations()),
         TableName::Transfers => {
             let analysis = analyse(capture, Options::transfers())?;
             Table::of(&analysis.communication.transfers.to_vec()?)
         }
         TableName::Accesses => Table::of::<AccessRow>(&[]),
-    })
-}
-
-fn launches(capture: &Capture) -> impl Iterator<Item = LaunchRow> {
-    let numbers = capture.launches();
-    let numbers: HashMap<u64, u64> = numbers
-        .map(|record| (record.launch.sequence, record.number.into()))
-        .collect();
-    capture.launches().map(move |record| {
-        let LaunchRecord { launch, end, .. } = record;
-        let [grid_x, grid_y, grid_z] = launch.grid;
-        let [block_x, block_y, block_z] = launch.block;
-        LaunchRow {
-            launch: record.number,
-            stream: launch.stream.0,
-            superstep: launch.launch.0,
-            kernel: capture.sites().display_name(&launch.kernel).to_owned(),
-            kernel_symbol: launch.kernel.clone(),
-            parent: launch
-                .parent
-                .and_then(|parent| numbers.get(&parent).copied()),
-            grid_x,
-            grid_y,
-            grid_z,
-            block_x,
-            block_y,
-            block_z,
-            static_shared_bytes: launch.static_shared_bytes,
-            dynamic_shared_bytes: launch.dynamic_shared_bytes,
-            thread_accesses: end.map(|end| end.thread_accesses),
-            elapsed_ns: end.map(|end| end.elapsed_ns),
-            outcome: match end.map(|end| &end.outcome) {
-                None => "unfinished".to_owned(),
-                Some(LaunchOutcome::Completed) => "completed".to_owned(),
-                Some(LaunchOutcome::Failed(reason)) => reason.clone(),
-            },
-        }
-    })
-}
-
-fn sites(capture: &Capture) -> impl Iterator<Item = SiteRow> {
-    capture.sites().iter().map(|site| SiteRow {
-        site: site.id.0,
-        module: site.id.module(),
-        function: site.function.clone(),
-        file: site.file.clone(),
-        line: site.line,
-        column: site.column,
-        op: site.op.name(),
-        width_bytes: site.width_bytes,
-        proof: site.proof.name(),
-    })
-}
-
-fn allocations(capture: &Capture) -> impl Iterator<Item = AllocationRow> {
-    capture.allocations().iter().map(|allocation| {
-        let place = allocation.place.as_ref();
-        AllocationRow {
-            allocation: allocation.id.0,
-            kind: kind_name(&allocation.kind),
-            name: (allocation.name()).map_or_else(|| allocation.key.to_string(), str::to_owned),
-            file: place.map(|at| at.file.clone()).unwrap_or_default(),
-            line: place.map_or(0, |at| at.line),
-            address: allocation.address,
-            bytes: allocation.bytes,
-            sequence: allocation.sequence,
-            freed_sequence: allocation.freed,
-        }
     })
 }
 

@@ -101,3 +101,20 @@ macro_rules! table {
         $cells.push($crate::Value::cell(&$field))
     };
 }
+
+/// Declares a function that builds a table from items: `column: type [unit] = meaning => value;`.
+#[macro_export]
+macro_rules! table_from {
+    ($(#[doc = $doc:literal])+ fn $name:ident<$life:lifetime>($item:pat, $source:ty) = $table:literal {
+        $($column:ident: $type:ty $([$unit:literal])? = $meaning:expr => $value:expr;)+
+    }) => {
+        $(#[doc = $doc])+
+        fn $name<$life>(items: impl IntoIterator<Item = $source>) -> $crate::Table {
+            $crate::table! {
+                $(#[doc = $doc])+
+                struct Row = $table { $($column: $type $([$unit])? = $meaning;)+ }
+            }
+            items.into_iter().map(|$item| Row { $($column: $value),+ }).collect()
+        }
+    };
+}

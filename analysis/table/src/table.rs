@@ -128,20 +128,19 @@ impl Table {
         Ok(Self { batch })
     }
 
-    /// Writes the table to `path`; leaves no file behind on error.
-    pub fn write(&self, format: Format, path: &Path) -> Result<()> {
+    /// Writes the table to `path`, which is returned; leaves no file behind on error.
+    pub fn write(&self, format: Format, path: &Path) -> Result<PathBuf> {
         let mut writer = Writer::create(format, path, self.batch.schema_ref())?;
         writer.write(&self.batch)?;
-        writer.finish().map(drop)
+        writer.finish()
     }
 
     /// Writes `<folder>/<name>` in each of `formats` and returns the paths; creates the folder.
     pub fn write_into(&self, folder: &Path, formats: &[Format]) -> Result<Vec<PathBuf>> {
-        let each = formats.iter().map(|&format| {
-            let path = file(folder, self.name(), format);
-            self.write(format, &path).map(|()| path)
-        });
-        each.collect()
+        let paths = formats
+            .iter()
+            .map(|&it| (it, file(folder, self.name(), it)));
+        (paths.map(|(format, path)| self.write(format, &path))).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use superstep_analysis::run_summary::{BenchmarkSummary, RunSummary, Status};
 use superstep_table::FileError;
 
-table_from! {
+superstep_table::table_from! {
     /// A program, or all programs, in one run.
     fn table<'a>((program, number, run, value), (&'a str, u64, &'a RunSummary, f64)) = "trend" {
         suite: String = "suite of the run" => run.suite.clone();

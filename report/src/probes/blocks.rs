@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
 
-table_from! {
+superstep_table::table_from! {
     /// The most frequently executed block of each program, counting executions by each thread.
     fn summary<'a>((program, hottest), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "hottest-blocks" {
         program: String = "the program" => program.name.to_owned();
@@ -21,7 +21,7 @@ table_from! {
     }
 }
 
-table_from! {
+superstep_table::table_from! {
     /// One basic block.
     fn block_rows<'a>((program, block), (&'a ProgramSites<'a>, &'a SiteTotals<'a>)) = "basic-blocks" {
         program: String = "the program" => program.name.to_owned();

@@ -12,7 +12,7 @@ const ACTIVE: usize = 1;
 const TAKEN: usize = 2;
 const DIVERGENT: usize = 3;
 
-table_from! {
+superstep_table::table_from! {
     /// The conditional branches of each program.
     fn summary<'a>(branches, &'a ProgramSites<'a>) = "branches" {
         program: String = "the program" => branches.name.to_owned();
@@ -30,7 +30,7 @@ table_from! {
     }
 }
 
-table_from! {
+superstep_table::table_from! {
     /// One conditional branch.
     fn branch_rows<'a>(branch, &'a SiteTotals<'a>) = "branch-sites" {
         program: String = "the program" => branch.program.to_owned();

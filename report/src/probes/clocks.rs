@@ -8,7 +8,7 @@ use crate::figures::palette;
 use std::collections::BTreeMap;
 use superstep_analysis::AnalysisError;
 
-table_from! {
+superstep_table::table_from! {
     /// Each program's balance across the SMs.
     fn summary<'a>(load, &'a Load<'a>) = "sm-balance" {
         program: String = "the program" => load.program.name.to_owned();
@@ -24,7 +24,7 @@ table_from! {
     }
 }
 
-table_from! {
+superstep_table::table_from! {
     /// One SM in one program.
     fn sm_rows<'a>((load, number, sm), (&'a Load<'a>, u64, &'a Sm)) = "sm-load" {
         program: String = "the program" => load.program.name.to_owned();

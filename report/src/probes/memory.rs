@@ -7,7 +7,7 @@ use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::html::grouped;
 
-table_from! {
+superstep_table::table_from! {
     /// The memory accesses of each program.
     fn summary<'a>(divergence, &'a Divergence<'a>) = "memory-divergence" {
         program: String = "the program" => divergence.program.to_owned();
@@ -20,7 +20,7 @@ table_from! {
     }
 }
 
-table_from! {
+superstep_table::table_from! {
     /// Thread accesses by number of lines.
     fn by_lines<'a>((divergence, lines), (&'a Divergence<'a>, u64)) = "unique-lines" {
         program: String = "the program" => divergence.program.to_owned();
@@ -31,7 +31,7 @@ table_from! {
     }
 }
 
-table_from! {
+superstep_table::table_from! {
     /// One cell of the matrix.
     fn by_cell<'a>((program, cell), (&'a str, &'a Cell)) = "divergence-matrix" {
         program: String = "the program" => program.to_owned();

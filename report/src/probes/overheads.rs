@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use superstep_table::{Table, table};
 use superstep_trace::Failure;
 
-table_from! {
+superstep_table::table_from! {
     /// Cost of the probe in each program.
     fn table<'a>(cost, &'a ProbedBenchmark) = "overheads" {
         program: String = "the program" => cost.name.clone();

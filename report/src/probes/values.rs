@@ -26,7 +26,7 @@ struct Instructions<'a> {
     all: Vec<Instruction>,
 }
 
-table_from! {
+superstep_table::table_from! {
     /// The values of each program.
     fn summary<'a>(values, &'a Instructions<'a>) = "values" {
         program: String = "the program" => values.name.to_owned();
