@@ -3,11 +3,10 @@
 //! One row shows the host's calls. Each stream has a row with one bar per launch, including opaque launches; a bar ends
 //! when the end of the launch was recorded, and its length is the kernel's running time in the *traced* program.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use superstep_table::{FileError, Staged};
+use superstep_table::write_json;
 use superstep_trace::{
     Allocation, Capture, HostCopy, HostEvent, HostMemset, LaunchOutcome, LaunchRecord,
     OpaqueGeometry, OpaqueLaunch, Recorded, StreamId, display_name,
@@ -24,13 +23,7 @@ pub fn write(capture: &Capture, path: &Path) -> Result<PathBuf> {
     if entries.is_empty() && capture.launches().next().is_some() {
         return Err(ExportError::NoTimes(capture.folder().to_owned()));
     }
-    let mut file = Staged::create(path)?;
-    let written = serde_json::to_writer(&mut file, &document(capture, entries));
-    let written = written
-        .map_err(Into::into)
-        .and_then(|()| file.write_all(b"\n"));
-    written.map_err(FileError::at("write", path))?;
-    Ok(file.finish()?)
+    Ok(write_json(path, &document(capture, entries))?)
 }
 
 fn document(capture: &Capture, entries: Vec<Value>) -> Value {

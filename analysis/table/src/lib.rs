@@ -13,7 +13,7 @@ mod write;
 
 pub use declare::{Columns, Row, field};
 pub use error::{FileError, Result};
-pub use staged::Staged;
+pub use staged::{Staged, write_json};
 pub use table::{Column, Table, columns, file, read_csv};
 pub use value::{Cell, Value};
 pub use write::{Format, Rows, SCHEMA_VERSION, Writer};

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::error::{FileError, Result};
 
 /// A file that is written under another name and renamed when it is complete.
@@ -38,6 +40,15 @@ impl Staged {
         self.done = true;
         Ok(self.path.clone())
     }
+}
+
+/// Writes a value as JSON to a file that appears once it is complete, and returns the path.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<PathBuf> {
+    let mut file = Staged::create(path)?;
+    let written = serde_json::to_writer(&mut file, value).map_err(Into::into);
+    let written = written.and_then(|()| file.write_all(b"\n"));
+    written.map_err(FileError::at("write", path))?;
+    file.finish()
 }
 
 impl Write for Staged {

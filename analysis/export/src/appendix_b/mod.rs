@@ -11,13 +11,12 @@ mod matching;
 mod operations;
 mod structures;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
 use superstep_analysis::{SiteOps, needs_accesses};
-use superstep_table::{FileError, Staged};
+use superstep_table::{FileError, Staged, write_json};
 use superstep_trace::{Capture, GroupBuffer, Op};
 
 use crate::error::Result;
@@ -149,22 +148,15 @@ fn file(
     name: &str,
     value: &impl Serialize,
 ) -> Result<PathBuf> {
-    let extension = match format {
-        NestedFormat::Json => "json",
-        NestedFormat::Pickle => "pickle",
-    };
-    let path = folder.join(name).with_extension(extension);
-    let mut file = Staged::create(&path)?;
+    let path = folder.join(name);
     match format {
-        NestedFormat::Json => {
-            let written = serde_json::to_writer(&mut file, value).map_err(Into::into);
-            let written = written.and_then(|()| file.write_all(b"\n"));
-            written.map_err(FileError::at("write", &path))?;
-        }
+        NestedFormat::Json => Ok(write_json(&path.with_extension("json"), value)?),
         NestedFormat::Pickle => {
+            let path = path.with_extension("pickle");
+            let mut file = Staged::create(&path)?;
             serde_pickle::to_writer(&mut file, value, serde_pickle::SerOptions::new())
                 .map_err(FileError::at("write", &path))?;
+            Ok(file.finish()?)
         }
     }
-    Ok(file.finish()?)
 }
