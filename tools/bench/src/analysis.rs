@@ -9,7 +9,7 @@ use superstep_analysis::{AnalysisError, analyse_within, tables};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code};
 use superstep_harness::{ByteSize, capture_failure};
-use superstep_table::table;
+use superstep_table::{Table, table};
 use superstep_testing::synthetic::{self, Pattern};
 use superstep_trace::Capture;
 
@@ -105,7 +105,7 @@ fn compare_with_hash_maps(args: &Args, scratch: &Path) -> Result<(), Failure> {
             from_capture("capture, everything", everything)?.0,
             simple,
         ];
-        say_table(&rows);
+        say_table(&Table::of(&rows));
         say!(
             "speed of the engine (volumes only) relative to hash maps: {:.1} by wall time, {:.1} by processor time",
             ratios[0],
@@ -138,7 +138,7 @@ fn measure_capture(args: &Args, folder: &Path, scratch: &Path) -> Result<(), Fai
         analysis.communication.launches.len(),
         capture.stored_bytes().map_err(capture_failure)? / 1_000_000
     );
-    say_table(&[measured]);
+    say_table(&Table::of(&[measured]));
     say!(
         "{} transfers, {} bytes received, limit {} MB",
         analysis.communication.transfers.len(),

@@ -7,7 +7,7 @@ use superstep_abi::{Config, RecordSink};
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, capture_failure};
-use superstep_table::table;
+use superstep_table::{Table, table};
 use superstep_trace::{Capture, HostEvent, Protocol};
 
 use crate::output::say_table;
@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             rows.push(bench.row(untraced, dma, sink)?);
         }
     }
-    say_table(&rows);
+    say_table(&Table::of(&rows));
     let device = summary(&bench.summary()).ok().map(|summary| summary.device);
     let device = serde_json::to_value(device).unwrap_or_default();
     say!("protocol: {protocol}; device: {device}");

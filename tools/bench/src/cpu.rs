@@ -10,8 +10,10 @@ use superstep_build::{bail, exit_code};
 use superstep_harness::{
     Execution, FetchArgs, Kind, MessageFormat, ProgramChoice, Run, Session, capture_failure, host,
 };
-use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_TRACED, RODINIA, rodinia};
-use superstep_table::table;
+use superstep_report::papers::{
+    CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_TRACED, CpuTime, RODINIA, rodinia,
+};
+use superstep_table::table_from;
 use superstep_trace::{Backend, Capture, Summary};
 
 use crate::built::Built;
@@ -27,27 +29,32 @@ pub struct Args {
     fetch: FetchArgs,
 }
 
-table! {
+table_from! {
     /// Untraced kernels of a program, over all launches of a run.
-    struct ProgramRow = "programs" {
-        program: String = "the program";
-        size: String = "the problem size";
-        launches: u64 = "kernel launches";
-        kernel_ms: f64 ["ms"] = "total time of the kernels";
-        published_ms: f64 ["ms"] = "best published time";
-        published_by: String = "source of the published time";
-        times_faster: f64 = "published time divided by ours";
+    fn programs<'a>((published, best), &'a (CpuTime, Summary)) = "programs" {
+        program: String = "the program" => published.program.clone();
+        size: String = "the problem size" => published.problem.clone();
+        launches: u64 = "kernel launches" => best.launches;
+        kernel_ms: f64 ["ms"] = "total time of the kernels" => ms(best);
+        published_ms: f64 ["ms"] = "best published time" => published.ms;
+        published_by: String = "source of the published time" => published.by.clone();
+        times_faster: f64 = "published time divided by ours" => published.ms / ms(best);
     }
 }
 
-table! {
+table_from! {
     /// A kernel on all cores, and the same computation as a serial loop.
-    struct TwinRow = "twins" {
-        kernel: String = "the kernel";
-        kernel_ms: f64 ["ms"] = "time on all cores";
-        serial_ms: f64 ["ms"] = "time of the loop";
-        ratio: f64 = "kernel_ms / serial_ms";
+    fn twins<'a>(twin, &'a Twin) = "twins" {
+        kernel: String = "the kernel" => twin.kernel.clone();
+        kernel_ms: f64 ["ms"] = "time on all cores" => twin.kernel_ns / 1e6;
+        serial_ms: f64 ["ms"] = "time of the loop" => twin.serial_ns / 1e6;
+        ratio: f64 = "kernel_ms / serial_ms" => twin.kernel_ns / twin.serial_ns;
     }
+}
+
+/// Returns the total time of a run's kernels.
+fn ms(summary: &Summary) -> f64 {
+    summary.kernel_ns as f64 / 1e6
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,15 +113,9 @@ impl<'a> Bench<'a> {
             }
         }
         say!("\nKernels on all cores, compared with serial loops");
-        let (empty, twins): (Vec<_>, Vec<_>) =
-            (best.into_iter()).partition(|twin| twin.serial_ns == 0.0);
-        let rows = twins.into_iter().map(|twin| TwinRow {
-            kernel_ms: twin.kernel_ns / 1e6,
-            serial_ms: twin.serial_ns / 1e6,
-            ratio: twin.kernel_ns / twin.serial_ns,
-            kernel: twin.kernel,
-        });
-        say_table(&rows.collect::<Vec<_>>());
+        let (empty, others): (Vec<_>, Vec<_>) =
+            (best.iter()).partition(|twin| twin.serial_ns == 0.0);
+        say_table(&twins(others));
         for launch in empty {
             say!(
                 "\nEmpty launch with synchronisation: {:.2} µs (published: {CPU_EMPTY_LAUNCH_US:.0} µs)",
@@ -130,19 +131,10 @@ impl<'a> Bench<'a> {
         for published in rodinia().cpu {
             let built = self.build(suite, &published.program, CPU_SIZE)?;
             let best = self.best(&built, Kind::Native, None)?;
-            let kernel_ms = best.kernel_ns as f64 / 1e6;
-            rows.push(ProgramRow {
-                program: published.program,
-                size: published.problem,
-                launches: best.launches,
-                kernel_ms,
-                published_ms: published.ms,
-                published_by: published.by,
-                times_faster: published.ms / kernel_ms,
-            });
+            rows.push((published, best));
         }
         say!("\nUntraced kernels, over all launches of a run");
-        say_table(&rows);
+        say_table(&programs(&rows));
         Ok(())
     }
 
@@ -151,9 +143,8 @@ impl<'a> Bench<'a> {
         let (program, size) = CPU_TRACED;
         let built = self.build(suite, program, size)?;
         let capture = self.scratch.path().join("capture");
-        let time = |kind, capture| -> Result<f64, Failure> {
-            Ok(self.best(&built, kind, capture)?.kernel_ns as f64 / 1e6)
-        };
+        let time =
+            |kind, capture| -> Result<f64, Failure> { Ok(ms(&self.best(&built, kind, capture)?)) };
         let times = [
             ("untraced", time(Kind::Native, None)?),
             ("logged and dropped", time(Kind::Traced, None)?),

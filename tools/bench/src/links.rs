@@ -15,10 +15,10 @@ use superstep_build::compile::Executables;
 use superstep_build::failure::Failure;
 use superstep_build::{bail, exit_code};
 use superstep_harness::{Bundle, capture_failure};
-use superstep_table::table;
+use superstep_table::{Table, table};
 use superstep_trace::{
     AccessGroup, Allocation, AllocationKind, Backend, Capture, HostEvent, LaunchRecord, Process,
-    captures_in,
+    add_assign, captures_in,
 };
 
 use crate::output::say_table;
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         size.launches
     );
     say!("model of two GPUs, from one device's trace, cut in y: {model_bytes} bytes\n");
-    say_table(&rows);
+    say_table(&Table::of(&rows));
     if let Err(why) = links.counters {
         say!("no NVLink counters: {why}");
     }
@@ -137,7 +137,7 @@ impl Links {
         let (captures, captures_folder) = self.traced(way, parts)?;
         let mut trace = Traced::default();
         for capture in &captures {
-            trace = trace.and(traced(capture)?);
+            trace += traced(capture)?;
         }
         let row = Row {
             way: way.to_owned(),
@@ -230,7 +230,11 @@ fn predicted(captures: &[Capture]) -> Result<u64, Failure> {
 }
 
 fn traced(capture: &Capture) -> Result<Traced, Failure> {
-    let accesses = capture.par_fold(Traced::default, Traced::add, Traced::and);
+    let sum = |mut all: Traced, other| {
+        all += other;
+        all
+    };
+    let accesses = capture.par_fold(Traced::default, Traced::add, sum);
     let accesses = accesses.map_err(capture_failure)?;
     let mut copied_bytes = 0;
     for timed in capture.replay() {
@@ -268,16 +272,9 @@ fn traced(capture: &Capture) -> Result<Traced, Failure> {
     })
 }
 
-impl Traced {
-    fn and(self, other: Self) -> Self {
-        Self {
-            copied_bytes: self.copied_bytes + other.copied_bytes,
-            accessed_bytes: self.accessed_bytes + other.accessed_bytes,
-            sector_bytes: self.sector_bytes + other.sector_bytes,
-            transferred_bytes: self.transferred_bytes + other.transferred_bytes,
-        }
-    }
+add_assign!(Traced: copied_bytes, accessed_bytes, sector_bytes, transferred_bytes);
 
+impl Traced {
     /// Adds a group's accesses to memory of other devices.
     fn add(&mut self, record: &LaunchRecord<'_>, group: &AccessGroup) {
         let width = u64::from(group.width_bytes);

@@ -1,7 +1,7 @@
 //! Lines and tables on the terminal.
 
 use superstep_harness::{plain_table, table_lines};
-use superstep_table::{Row, Table};
+use superstep_table::Table;
 
 /// Prints a line, and ignores errors such as a closed pipe.
 macro_rules! say {
@@ -11,9 +11,8 @@ macro_rules! say {
     }};
 }
 
-/// Prints rows. Large numbers are printed in millions (M) or billions (G), fractions with three decimals.
-pub fn say_table<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R>) {
-    let table = Table::of(rows);
+/// Prints a table. Large numbers are printed in millions (M) or billions (G), fractions with three decimals.
+pub fn say_table(table: &Table) {
     let heading = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(heading, false);
     for row in 0..table.rows() {

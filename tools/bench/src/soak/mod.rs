@@ -14,7 +14,7 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::run::End;
 use superstep_build::{bail, exit_code, interrupt};
 use superstep_harness::{FetchArgs, Selection, capture_failure, host, write_json};
-use superstep_table::table;
+use superstep_table::{Table, table};
 use superstep_trace::{Capture, TraceError};
 
 use crate::output::say_table;
@@ -348,7 +348,7 @@ impl Results {
 
 fn print(results: &Results) {
     say!("");
-    say_table(results.kinds.values().chain([&results.total]));
+    say_table(&Table::of(results.kinds.values().chain([&results.total])));
     for wrong in &results.failures {
         let case = wrong.case.map(|seed| format!("--case {seed}: "));
         let (case, first) = (case.unwrap_or_default(), wrong.problems.first());
