@@ -21,8 +21,9 @@ pub struct SiteCount {
 }
 
 impl SiteCount {
+    /// Adds the accesses of a group.
     #[inline]
-    pub(crate) fn add(&mut self, group: &AccessGroup) {
+    pub fn add(&mut self, group: &AccessGroup) {
         let lanes = group.lanes() as u64;
         self.accesses += lanes;
         self.bytes += lanes * u64::from(group.width_bytes);

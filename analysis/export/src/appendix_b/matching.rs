@@ -150,9 +150,7 @@ fn nested(transfers: &FxHashMap<Pair, SizeCount>, steps: &[Step]) -> Transfers {
         let receivers = supersteps.entry(from.superstep).or_default();
         let ctas = receivers.entry(to.kernel.clone()).or_default();
         let supersteps = ctas.entry(receiver_cta).or_default();
-        let sum = supersteps.entry(to.superstep).or_default();
-        sum.size += amount.size;
-        sum.count += amount.count;
+        *supersteps.entry(to.superstep).or_default() += *amount;
     }
     table
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use superstep_trace::add_assign;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LoadStore {
@@ -12,12 +13,7 @@ pub struct LoadStore {
     pub store: u64,
 }
 
-impl std::ops::AddAssign for LoadStore {
-    fn add_assign(&mut self, other: Self) {
-        self.load += other.load;
-        self.store += other.store;
-    }
-}
+add_assign!(LoadStore: load, store);
 
 /// Sums by kernel and superstep.
 pub type ByKernel = BTreeMap<String, BTreeMap<u32, LoadStore>>;
@@ -48,6 +44,8 @@ pub struct SizeCount {
     #[serde(rename = "cnt")]
     pub count: u64,
 }
+
+add_assign!(SizeCount: size, count);
 
 /// Amounts by receiving kernel, CTA and superstep.
 pub type Receivers = BTreeMap<String, BTreeMap<u32, BTreeMap<u32, SizeCount>>>;

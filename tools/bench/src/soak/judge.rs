@@ -122,9 +122,7 @@ impl Reference {
             self.capture.read_chunk(chunk, &mut buffer, |group| {
                 if selection.takes_cta(ctas, u64::from(group.cta)) {
                     hasher.add(group);
-                    let count = sites.entry(group.site).or_default();
-                    count.accesses += group.lanes() as u64;
-                    count.bytes += group.lanes() as u64 * u64::from(group.width_bytes);
+                    sites.entry(group.site).or_default().add(group);
                 }
             })?;
         }
@@ -312,8 +310,7 @@ fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
             Some(Op::Store) => 1,
             _ => 2,
         };
-        sums[class].accesses += count.accesses;
-        sums[class].bytes += count.bytes;
+        sums[class] += *count;
     }
     sums
 }
