@@ -111,13 +111,8 @@ pub fn sanitize(context: &Context, sanitizers: &[String]) -> Result<()> {
         let target = context.target_dir()?.join(format!("sanitize-{name}"));
         // The sanitizer sees the standard library's synchronisation only if the library is built with it.
         nightly(context, &["rust-src"])?
-            .args([
-                "test",
-                "--profile",
-                build::PROFILE,
-                "--lib",
-                "--no-fail-fast",
-            ])
+            .args(["test", "--lib", "--no-fail-fast"])
+            .args(["--profile", build::PROFILE])
             .args(["-Zbuild-std", "--target", TARGET])
             .args(["--package", "superstep-runtime-core"])
             .args(["--package", "superstep-cudart-cpu"])
