@@ -42,7 +42,7 @@ fn the_thesis_suite_passes_at_size_tiny() {
         let name = &benchmark["name"];
         assert_eq!(benchmark["status"], "passed", "{name}");
         // The log has one line per step, with the time that it took.
-        for step in ["build", "traced run", "analysis"] {
+        for step in ["build", "traced run", "verification and analysis"] {
             let start = format!("{}: {step}: ", name.as_str().unwrap());
             let mut lines = err.lines().filter_map(|line| line.strip_prefix(&start));
             assert!(lines.any(|rest| rest.ends_with(" s")), "{start}: {err}");
