@@ -113,15 +113,14 @@ impl Attempt<'_> {
             kernel.name = capture.sites().display_name(&kernel.name).to_owned();
         }
         let begin = Instant::now();
-        let folder = self.tables_folder()?;
-        let (scan, analysis) = {
-            let _step = self.step("verification and analysis", Some(&capture));
-            analyse::verify_and_analyse(&capture, &folder, &self.suite.options.analysis)?
-        };
+        let step = self.step("verification and analysis", Some(&capture));
+        let (folder, options) = (self.tables_folder()?, &self.suite.options.analysis);
+        let (scan, analysis) = analyse::verify_and_analyse(&capture, &folder, options)?;
         let equal = self.counts_equal(&scan, runs)?;
         let totals = self.add_scan(&capture, &scan, equal)?;
         let analysis = analysis?;
         self.add_analysis(&capture, &analysis, begin)?;
+        drop(step);
         self.compare_with_known(&scan)?;
         if self.suite.options.running.repeat > 1 {
             let first = self.as_golden(&scan);

@@ -87,12 +87,11 @@ impl<'a> Attempt<'a> {
         for ((process, capture), (scan, equal)) in processes.zip(scans.iter().zip(equal)) {
             let mut part = self.process_attempt(process, capture);
             let part_totals = part.add_scan(capture, scan, equal)?;
-            let (begin, folder) = (Instant::now(), part.tables_folder()?);
-            let analysis = {
-                let _step = part.step("analysis", Some(capture));
-                analyse::analyse(capture, &folder, &self.suite.options.analysis)?
-            };
+            let (begin, step) = (Instant::now(), part.step("analysis", Some(capture)));
+            let (folder, options) = (part.tables_folder()?, &self.suite.options.analysis);
+            let analysis = analyse::analyse(capture, &folder, options)?;
             let tables = part.add_analysis(capture, &analysis, begin)?;
+            drop(step);
             part.record.status = match part.record.verification.iter().any(Check::failed) {
                 true => Status::Failed,
                 false => Status::Passed,
