@@ -116,7 +116,7 @@ impl CountVariation {
         }
         let compared = match compared {
             Ok(compared) => compared,
-            Err(difference) => return failed(NAME, difference),
+            Err(difference) => return failed(NAME, difference.to_string()),
         };
         let (traced, counted) = (scan.launches.len(), counts.len());
         if !self.is_empty() {
@@ -152,6 +152,24 @@ impl CountVariation {
         }
         passed(NAME, detail)
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Difference {
+    #[error("{0} was counted, but is in no module's table")]
+    UnknownSite(SiteId),
+    #[error("{traced} launches traced, {counted} counted")]
+    LaunchCount { traced: usize, counted: usize },
+    #[error("{launch}: traced, but not counted")]
+    NotCounted { launch: String },
+    #[error("{launch}: the counting run launched {other} instead")]
+    OtherKernel { launch: String, other: String },
+    #[error("{launch}: no launch in the counting run has the same counts; {order}")]
+    NoneEqual { launch: String, order: Order },
+    #[error("{0}: {2} thread {1} added up, {3} counted")]
+    Kind(String, &'static str, u64, u64),
+    #[error("{0}, {1}: {2} thread accesses traced, {3} counted")]
+    Site(String, String, u64, u64),
 }
 
 /// Number of executions of each site or, in situ, of each kind of access; entries are never 0.
@@ -195,7 +213,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, String> {
+    fn counted(&self, launch: &LaunchCounts) -> Result<Counts, Difference> {
         if !self.has_counts(&launch.kernel) {
             return Ok(Counts::new());
         }
@@ -210,10 +228,7 @@ impl Comparison<'_> {
                 (false, _) => number,
                 (true, Some(site)) if waits.contains(&kind_of(site.op)) => continue,
                 (true, Some(site)) => kind_of(site.op),
-                (true, None) => {
-                    let site = SiteId(number);
-                    return Err(format!("{site} was counted, but is in no module's table"));
-                }
+                (true, None) => return Err(Difference::UnknownSite(SiteId(number))),
             };
             *counts.entry(key).or_default() += accesses;
         }
@@ -229,8 +244,8 @@ impl Comparison<'_> {
         waits.filter(can_execute).map(|it| kind_of(it.op)).collect()
     }
 
-    /// Compares launches with equal numbers; returns the number of thread accesses, or the first difference.
-    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
+    /// Compares launches with equal numbers; returns the number of thread accesses.
+    fn in_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         let sites = self.scan.sites;
         let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
             .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
@@ -243,12 +258,11 @@ impl Comparison<'_> {
             let counted = match rest.remove(&(launch.stream, launch.launch)) {
                 Some(counted) if counted.kernel == launch.kernel => counted,
                 _ if !self.needs_all_launches() => continue,
-                None => return Err(format!("{}: traced, but not counted", name())),
+                None => return Err(Difference::NotCounted { launch: name() }),
                 Some(counted) => {
                     let (launch, other) = (name(), sites.display_name(&counted.kernel));
-                    return Err(format!(
-                        "{launch}: the counting run launched {other} instead"
-                    ));
+                    let other = other.to_owned();
+                    return Err(Difference::OtherKernel { launch, other });
                 }
             };
             compared += self.compare(traced, counted)?;
@@ -257,7 +271,7 @@ impl Comparison<'_> {
     }
 
     /// Like [`Self::in_order`], but with the launches of a kernel in any order.
-    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, String> {
+    fn in_any_order(&self, counts: &[LaunchCounts]) -> Result<u64, Difference> {
         self.check_launch_count(counts.len())?;
         let mut rest: HashMap<(&str, Counts), usize> = HashMap::new();
         for launch in counts {
@@ -273,25 +287,23 @@ impl Comparison<'_> {
                 _ => {
                     let launch = launch_name(self.scan.sites, traced.launch);
                     let order = self.varying.order;
-                    return Err(format!(
-                        "{launch}: no launch in the counting run has the same counts; {order}"
-                    ));
+                    return Err(Difference::NoneEqual { launch, order });
                 }
             }
         }
         Ok(compared)
     }
 
-    fn check_launch_count(&self, counted: usize) -> Result<(), String> {
+    fn check_launch_count(&self, counted: usize) -> Result<(), Difference> {
         let traced = self.scan.launches.len();
         match self.needs_all_launches() && traced != counted {
-            true => Err(format!("{traced} launches traced, {counted} counted")),
+            true => Err(Difference::LaunchCount { traced, counted }),
             false => Ok(()),
         }
     }
 
-    /// Compares a launch with its counts; returns the number of thread accesses, or the first difference.
-    fn compare(&self, scan: &LaunchScan<'_>, counts: &LaunchCounts) -> Result<u64, String> {
+    /// Compares a launch with its counts; returns the number of thread accesses.
+    fn compare(&self, scan: &LaunchScan<'_>, counts: &LaunchCounts) -> Result<u64, Difference> {
         let (in_trace, in_count) = (self.traced(scan), self.counted(counts)?);
         let keys: BTreeSet<u32> = in_trace.keys().chain(in_count.keys()).copied().collect();
         let count = |counts: &Counts, key| counts.get(&key).copied().unwrap_or(0);
@@ -303,13 +315,10 @@ impl Comparison<'_> {
         };
         let launch = launch_name(self.scan.sites, scan.launch);
         Err(match self.scan.is_in_situ() {
-            true => {
-                let kind = KINDS[key as usize];
-                format!("{launch}: {traced} thread {kind} added up, {counted} counted")
-            }
+            true => Difference::Kind(launch, KINDS[key as usize], traced, counted),
             false => {
                 let site = site_name(self.scan.sites, SiteId(key));
-                format!("{launch}, {site}: {traced} thread accesses traced, {counted} counted")
+                Difference::Site(launch, site, traced, counted)
             }
         })
     }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use superstep_analysis::run_summary::Check;
@@ -162,25 +163,33 @@ fn compare(
     }
 }
 
-/// Compares two files, and returns a description of the first difference as the error.
-fn compare_files(a: &Path, b: &Path) -> Result<(), String> {
+#[derive(Debug, thiserror::Error)]
+enum FileDifference {
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the first differing byte is at {0}")]
+    Byte(usize),
+    #[error("the first file ends after {0} bytes, but the second is longer")]
+    FirstEnds(usize),
+    #[error("the second file ends after {0} bytes, but the first is longer")]
+    SecondEnds(usize),
+}
+
+/// Compares two files, and returns the first difference as the error.
+fn compare_files(a: &Path, b: &Path) -> Result<(), FileDifference> {
     let read = |path: &Path| {
-        let failed = |error| format!("cannot read {}: {error}", path.display());
-        fs::read(path).map_err(failed)
+        let path = path.to_owned();
+        fs::read(&path).map_err(|source| FileDifference::Unreadable { path, source })
     };
     let (a, b) = (read(a)?, read(b)?);
     if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
-        return Err(format!("the first differing byte is at {position}"));
+        return Err(FileDifference::Byte(position));
     }
-    let (shorter, longer) = match a.len().cmp(&b.len()) {
-        Ordering::Equal => return Ok(()),
-        Ordering::Less => ("first", "second"),
-        Ordering::Greater => ("second", "first"),
-    };
-    let bytes = a.len().min(b.len());
-    Err(format!(
-        "the {shorter} file ends after {bytes} bytes, but the {longer} is longer"
-    ))
+    match a.len().cmp(&b.len()) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => Err(FileDifference::FirstEnds(a.len())),
+        Ordering::Greater => Err(FileDifference::SecondEnds(b.len())),
+    }
 }
 
 /// Returns the contents of a file, or an empty string if it cannot be read.

@@ -46,6 +46,25 @@ struct Line {
     time_ratios: Vec<(&'static str, f64)>,
 }
 
+/// First difference between the results of a benchmark in two runs.
+#[derive(Debug, thiserror::Error)]
+enum Difference {
+    #[error("only in the {0} run")]
+    OnlyIn(&'static str),
+    #[error("{} in the {run} run", status.name())]
+    NotPassed { status: Status, run: &'static str },
+    /// The property that differs, with its values in the first and in the second run.
+    #[error("{0}: {1} and {2}")]
+    Values(&'static str, String, String),
+    #[error("{name}: {first:.3} s and {second:.3} s, more than {limit} % slower")]
+    Slower {
+        name: &'static str,
+        first: f64,
+        second: f64,
+        limit: f64,
+    },
+}
+
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
     let b = RunFolder::open(&args.run_b).read_summary()?;
@@ -147,15 +166,15 @@ fn compare(a: &RunSummary, b: &RunSummary, max_slowdown: Option<f64>) -> Vec<Lin
                 }
                 benchmarks(first, second, max_slowdown)
             }
-            (None, _) => Err("only in the second run".to_owned()),
-            (_, None) => Err("only in the first run".to_owned()),
+            (None, _) => Err(Difference::OnlyIn("second")),
+            (_, None) => Err(Difference::OnlyIn("first")),
         };
         Line {
             reason: "comparison",
             schema_version: 1,
             benchmark: row.name.clone(),
             equal: result.is_ok(),
-            detail: result.unwrap_or_else(|difference| difference),
+            detail: result.unwrap_or_else(|difference| difference.to_string()),
             time_ratios,
         }
     };
@@ -182,21 +201,25 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-fn require_equal<T: PartialEq + ToString>(what: &str, first: T, second: T) -> Result<(), String> {
+fn require_equal<T: PartialEq + ToString>(
+    what: &'static str,
+    first: T,
+    second: T,
+) -> Result<(), Difference> {
     require_equal_shown(what, &first, &second, T::to_string)
 }
 
 /// Compares two values; `show` formats them for the message.
 fn require_equal_shown<T: PartialEq>(
-    what: &str,
+    what: &'static str,
     first: &T,
     second: &T,
     show: impl Fn(&T) -> String,
-) -> Result<(), String> {
-    match first == second {
-        true => Ok(()),
-        false => Err(format!("{what}: {} and {}", show(first), show(second))),
+) -> Result<(), Difference> {
+    if first == second {
+        return Ok(());
     }
+    Err(Difference::Values(what, show(first), show(second)))
 }
 
 fn inputs(benchmark: &BenchmarkSummary) -> String {
@@ -223,10 +246,11 @@ fn benchmarks(
     a: &BenchmarkSummary,
     b: &BenchmarkSummary,
     max_slowdown: Option<f64>,
-) -> Result<String, String> {
+) -> Result<String, Difference> {
     for (run, benchmark) in [("first", a), ("second", b)] {
         if benchmark.status != Status::Passed {
-            return Err(format!("{} in the {run} run", benchmark.status.name()));
+            let status = benchmark.status;
+            return Err(Difference::NotPassed { status, run });
         }
     }
     require_equal("size", &a.size, &b.size)?;
@@ -261,9 +285,12 @@ fn benchmarks(
     if let Some(limit) = max_slowdown {
         for (name, first, second) in times(&a.seconds, &b.seconds) {
             if first.max(second) >= MIN_TIME_S && second > first * (1.0 + limit / 100.0) {
-                return Err(format!(
-                    "{name}: {first:.3} s and {second:.3} s, more than {limit} % slower"
-                ));
+                return Err(Difference::Slower {
+                    name,
+                    first,
+                    second,
+                    limit,
+                });
             }
         }
     }
@@ -271,14 +298,14 @@ fn benchmarks(
 }
 
 /// Compares the bounds of communication if one run was in situ.
-fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), String> {
+fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), Difference> {
     let (a, b) = (a.communication, b.communication);
     let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
     require_equal("bytes stored", first.stored_bytes, second.stored_bytes)?;
     let [x, y] = [&first, &second].map(CommunicationSummary::communicated_between);
     if x.least > y.most || y.least > x.most {
         let [first, second] = [x, y].map(|it| in_words(it, human_bytes));
-        return Err(format!("bytes communicated: {first} and {second}"));
+        return Err(Difference::Values("bytes communicated", first, second));
     }
     Ok(())
 }
