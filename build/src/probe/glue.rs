@@ -165,7 +165,11 @@ fn fields(text: &mut String, spec: &ProbeSpec) {
         Per::Thread if spec.fields.iter().all(|field| field.word == Word::U32) => 4,
         _ => 8,
     };
-    let per = format!("{:?}", spec.per).to_uppercase();
+    let per = match spec.per {
+        Per::Thread => "THREAD",
+        Per::Cta => "CTA",
+        Per::Launch => "LAUNCH",
+    };
     let count = spec.fields.len();
     let _ = writeln!(
         text,

@@ -26,14 +26,15 @@ struct Finding {
     detail: String,
 }
 
-const MISSING: &str = "MISSING";
-
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+struct Findings {
+    all: Vec<Finding>,
+    missing: bool,
+}
 
 impl Findings {
     fn add(&mut self, state: &'static str, name: &str, detail: impl Display) {
-        self.0.push(Finding {
+        self.all.push(Finding {
             state,
             name: name.to_owned(),
             detail: detail.to_string(),
@@ -45,7 +46,8 @@ impl Findings {
     }
 
     fn missing(&mut self, name: &str, why: impl Display) {
-        self.add(MISSING, name, why);
+        self.add("MISSING", name, why);
+        self.missing = true;
     }
 
     fn toolchain(&mut self) {
@@ -131,7 +133,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     findings.toolchain();
     findings.installation();
     findings.gpus();
-    let (version, all) = (env!("CARGO_PKG_VERSION"), &findings.0);
+    let (version, all) = (env!("CARGO_PKG_VERSION"), &findings.all);
     match args.json {
         true => print_json(&json!({ "schema_version": 1, "version": version, "findings": all }))?,
         false => print(|out| {
@@ -143,7 +145,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             Ok(())
         })?,
     }
-    Ok(match all.iter().any(|finding| finding.state == MISSING) {
+    Ok(match findings.missing {
         true => exit_code::TOOL,
         false => exit_code::OK,
     })

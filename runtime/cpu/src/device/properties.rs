@@ -16,6 +16,7 @@ pub const SHARED_OPT_IN_BYTES: usize = 227 << 10;
 pub const SHARED_MULTIPROCESSOR_BYTES: usize = 228 << 10;
 /// Shared memory that CUDA reserves in each CTA.
 pub const SHARED_RESERVED_BYTES: usize = 1 << 10;
+
 /// Defines the properties that are also attributes, each with its number in `cudaDeviceAttr` and its field.
 macro_rules! shared {
     ($($number:literal $field:ident = $value:expr;)*) => {
